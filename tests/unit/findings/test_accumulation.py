@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from redline.findings import judge
-from redline.findings.accumulation import LEAST_BYTES, SHORTEST_S
+from redline.findings.accumulation import LEAST_BYTES, SHORTEST_S, WatchedServer, _opened, _whole
 from redline.findings.rules import TREND_P
-from redline.model import Closed, CpuOwner, Failure, Grade, Load, Recording, Series
-from redline.stats.accumulation import accumulation
+from redline.model import Closed, CpuOwner, Failure, Grade, Load, Reach, Recording, Series
+from redline.stats.accumulation import Accumulation, accumulation
 from tests.fakes.behaviour import GOOD
-from tests.fakes.recordings import simulated_cell, simulated_recording
+from tests.fakes.recordings import STEADY, simulated_cell, simulated_recording
 from tests.studies.accumulation import HEAPS, LEAKS, said
 
 MIB = 1 << 20
@@ -159,3 +159,41 @@ def test_whom_a_server_asked_is_named() -> None:
     owner = CpuOwner(processes=("shop (1)",), behind="127.0.0.1:5432")
     recording = watched().model_copy(update={"server": None, "owner": owner})
     assert "what was used at 127.0.0.1:5432, which it asks to answer" in found(recording)["cpu-behind"][1]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(2.34, "2.3"), (9.8, "9.8"), (10.0, "10"), (10.4, "10"), (1234.5, "1,234")]
+)
+def test_few_are_said_with_a_fraction_and_ten_without(number: float, text: str) -> None:
+    assert _whole(number) == text
+
+
+@pytest.mark.parametrize(
+    ("limit", "answers", "said"),
+    [
+        (160.0, 100.0, " Its limit of 160 is reached after 200 more, in 4.00 s."),
+        (60.0, 100.0, ""),
+        (50.0, 100.0, ""),
+        (160.0, 0.0, ""),
+        (0.0, 100.0, ""),
+        (None, 100.0, ""),
+    ],
+)
+def test_a_limit_is_reached_after_as_many_answers_as_leave_what_is_left(
+    limit: float | None, answers: float, said: str
+) -> None:
+    """Within 2 s, 100 answers left half a descriptor each."""
+    line = {"name": "descriptors_limit", "unit": "1", "subject": "server", "kind": "gauge", "times_unix_ns": (1, 2)}
+    series = [] if limit is None else [Series.model_validate({**line, "values": (9.0, limit)})]
+    times = np.array([1e9, 2e9, 3e9])
+    counted = np.array([7.0, 8.0, 7.0 + answers])
+    server = WatchedServer("it", series, (0, 1), times, counted, collects=False, opened=0)
+    assert server._until(Accumulation(10.0, 60.0, 0.5)) == said
+
+
+def test_connections_that_a_load_opens_are_no_leak() -> None:
+    reach = Reach(opened=40, asked=40, answered=40)
+    assert _opened(CELL, reach) == 0, "users have theirs before"
+    loaded = simulated_cell(load=STEADY)
+    assert _opened(loaded, reach) == 40
+    assert _opened(loaded, None) == STEADY.connections

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from redline.analysis import build_report
 from redline.analysis.across import findings_across
 from redline.analysis.results import judge_run
-from redline.findings.across import SeenAmong, SeenServer
+from redline.findings.across import SeenAmong, SeenServer, _usual
 from redline.model import (
     Closed,
     Counts,
@@ -304,3 +305,21 @@ def test_what_slows_a_server_in_few_trials_is_a_note() -> None:
     (found,) = said(with_changed(run_of(servers(20_000, 30_000, base=GOOD)), "rust.s1", once), "one-sided").values()
     assert found.grade is Grade.NOTE
     assert found.message == "A CPU quota was used up in 1 of 5 trials of rust.s1, and in none of rust.s0."
+
+
+@pytest.mark.parametrize(
+    ("own", "apart"),
+    [
+        ((2.0, 3.0), False),
+        ((2.1, 3.0), True),
+        ((0.0, 1.0), False),
+        ((0.0, 0.9), True),
+        ((1.5,), False),
+        ((), False),
+    ],
+)
+def test_lengths_that_touch_those_of_the_median_server_are_not_apart(own: tuple[float, ...], *, apart: bool) -> None:
+    """The median server of the three has 1 to 2 in its trials; of an even number the lower one counts."""
+    known: Any = [("long", (5.0, 6.0)), ("usual", (1.0, 2.0)), ("short", (0.1, 0.2))]
+    assert str(_usual(known, own)) == ("usual" if apart else "None")
+    assert str(_usual(known[:2], own)) == ("usual" if apart else "None")

@@ -1,6 +1,8 @@
 """The speed of a server by interval and by tick, from intervals of which a reader knows every count."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,3 +85,38 @@ def test_ticks_are_taken_together_by_their_width() -> None:
 
 def test_the_beginning_has_a_name() -> None:
     assert (time_of(0.0), time_of(2.0)) == ("its beginning", "2.00 s")
+
+
+def ticked(*counts: tuple[int, ...], last_ns: int | None = None, phase: str = "measure") -> Any:
+    """Traffic from 2 s on, whose intervals have these ticks."""
+    intervals, at = [], 2_000_000_000
+    for number, ticks_ in enumerate(counts):
+        own_ns = last_ns if last_ns is not None and number == len(counts) - 1 else len(ticks_) * TICK_NS
+        one = {"phase": phase, "start_ns": at, "end_ns": at + own_ns, "lasts_ns": own_ns, "ticks": ticks_}
+        intervals.append(SimpleNamespace(**one))
+        at += own_ns
+    return SimpleNamespace(intervals=intervals, measure_start_ns=2_000_000_000)
+
+
+def test_ticks_are_taken_together_and_what_is_left_over_is_left_out() -> None:
+    course = ticks(ticked((1, 2, 3), (4, 5)), 2, 2 * TICK_NS)
+    assert course is not None
+    width_s = 2 * TICK_NS / 1e9
+    assert course.requests == (3, 7)
+    assert course.starts_s == pytest.approx((0, width_s))
+    assert course.ends_s == pytest.approx((width_s, 2 * width_s))
+    assert np.exp(course.speeds) == pytest.approx([3 / width_s, 7 / width_s])
+    empty = ticks(ticked((0, 0, 4, 0)), 2, TICK_NS)
+    assert empty is not None
+    assert np.exp(empty.speeds) == pytest.approx([0.5 / width_s, 4 / width_s]), "half an answer in place of none"
+
+
+def test_ticks_that_are_too_short_or_missing_make_no_course() -> None:
+    assert ticks(ticked((1, 2, 3)), 2, 2 * TICK_NS + 1) is None
+    assert ticks(ticked((1, 2), ()), 1, 0) is not None
+    assert ticks(ticked(), 1, 0) is None
+    assert ticks(ticked((1, 2), phase="warmup"), 1, 0) is None
+    cut = ticks(ticked((1, 2), (3,), last_ns=TICK_NS // 2), 1, 0)
+    assert cut is not None
+    assert cut.requests == (1, 2), "the last interval ends within a tick"
+    assert ticks(ticked((1, 2), (3,), last_ns=2 * TICK_NS), 1, 0) is None

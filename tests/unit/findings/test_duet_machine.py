@@ -6,12 +6,16 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from redline.analysis.duet import Duet
-from redline.findings import machine, network
-from redline.findings.rules import Rule
+from redline.findings import duet_machine, machine, network
+from redline.findings.duet_machine import WatchedStart
+from redline.findings.rules import Judge, Rule
+from redline.findings.starts import traffic_of
 from redline.findings.table import JUDGES
 from redline.model import OTHER_LOAD, OTHERS, DuetRecording, Finding, Grade, RuntimeFacts, Series, ServerFacts, Subject
 from redline.model.duet import DuetTraffic
@@ -233,3 +237,83 @@ def test_a_whole_window_is_that_of_the_measured_slices() -> None:
     assert window is not None
     slices = [slice_ for block in made.traffic.blocks if block.phase == "measure" for slice_ in block.slices]
     assert math.isclose(window[1] - window[0], slices[-1].end_ns - slices[0].start_ns)
+
+
+def watched_start(around: Mapping[tuple[Subject, str], float], **servers: float) -> WatchedStart:
+    """A start whose servers have core 0, and whose engine has core 1; counters by their increase in the window."""
+    made = simulated_duet(0)
+    assert made.traffic is not None
+    window = made.traffic.window_unix_ns
+    assert window is not None
+    per_s = 1e9 / (window[1] - window[0])
+    facts = ServerFacts(pid=1, command=("a",), port=1, cpus=(0,), build="", ready_ns=1)
+    own = tuple(line(name, "server", increase * per_s, window) for name, increase in servers.items())
+    update = {
+        "series": tuple(line(name, subject, increase * per_s, window) for (subject, name), increase in around.items()),
+        "server_series": (own, own, own),
+        "servers": (facts, facts, facts),
+        "traffic": made.traffic.model_copy(
+            update={"engine": made.traffic.engine.model_copy(update={"cpus": (1,), "workers": 1})}
+        ),
+    }
+    return WatchedStart(made.model_copy(update=update), window)
+
+
+def test_cpu_time_of_others_is_that_of_no_server_engine_or_interrupt() -> None:
+    base = watched_start({("machine", "busy_ns"): 1.0})
+    assert base.servers_ns is not None
+    own = base.servers_ns + base.engine_ns
+    one = watched_start({("machine", "busy_ns"): 2 * own, ("machine", "interrupts_ns"): 0.25 * own})
+    assert one.others == pytest.approx((2 - 0.25 - 1) / 2, rel=1e-3)
+    assert watched_start({("machine", "busy_ns"): 2 * own}).others == pytest.approx(0.5, rel=1e-3)
+    assert watched_start({("machine", "busy_ns"): 0.0}).others is None
+    assert watched_start({}).others is None
+
+
+def test_an_engine_is_held_up_by_others_where_no_quota_held_it() -> None:
+    lasts = watched_start({}).lasts_ns
+    waits: dict[tuple[Subject, str], float] = {("engine", "run_delay_ns"): 0.5 * lasts}
+    assert watched_start(waits).engine_held_up == pytest.approx(0.5, rel=1e-3)
+    throttled: dict[tuple[Subject, str], float] = {**waits, ("engine", "throttled_ns"): 0.2 * lasts}
+    assert watched_start(throttled).engine_held_up == pytest.approx(0.3, rel=1e-3)
+    throttled["engine", "throttled_ns"] = 0.9 * lasts
+    assert watched_start(throttled).engine_held_up == 0
+    assert watched_start({}).engine_held_up is None
+
+
+def test_servers_are_held_up_by_what_else_ran_on_their_cores_while_they_waited() -> None:
+    empty = watched_start({})
+    lasts, used = empty.lasts_ns, empty.servers_ns
+    assert used is not None
+    ticks = 2 * duet_machine.TICK_NS
+    busy = used + ticks + 0.3 * lasts
+    found = watched_start({}, run_delay_ns=0.2 * lasts / 1, cores_busy_ns=busy).servers_held_up
+    assert found == pytest.approx(min(3 * 0.2, 0.3), rel=1e-2), "no longer than others ran"
+    found = watched_start({}, run_delay_ns=0.01 * lasts, cores_busy_ns=busy).servers_held_up
+    assert found == pytest.approx(0.03, rel=1e-2), "no longer than the three waited"
+    less = watched_start({}, run_delay_ns=0.2 * lasts, cores_busy_ns=busy, cores_interrupts_ns=0.1 * lasts)
+    assert less.servers_held_up == pytest.approx(0.2, rel=1e-2)
+    assert watched_start({}, run_delay_ns=0.2 * lasts).servers_held_up is None
+    assert watched_start({}, run_delay_ns=1.0, cores_busy_ns=used).servers_held_up == 0
+
+
+def _judging(judge: Judge) -> Any:
+    return judge.function
+
+
+def test_connections_that_listeners_dropped_are_those_of_all_places_of_a_server() -> None:
+    def start(**drops: float) -> DuetRecording:
+        made = watched_start({("machine", "busy_ns"): 1.0}, **drops).start
+        targets = traffic_of(made).targets
+        asked = [
+            target.model_copy(update={"counts": target.counts.model_copy(update={"due": due})})
+            for target, due in zip(targets, (1000, 500, 200), strict=True)
+        ]
+        traffic = traffic_of(made).model_copy(update={"targets": tuple(asked)})
+        return made.model_copy(update={"traffic": traffic})
+
+    sides, judged = (("A", (0, 2)), ("B", (1,))), _judging(duet_machine.listen_overflow)
+    first, second = judged(SimpleNamespace(starts=(start(listen_drops=30.0),) * 2, sides=sides))
+    assert first.value == pytest.approx(120 / 2400, rel=1e-2)
+    assert second.value == pytest.approx(60 / 1000, rel=1e-2)
+    assert [*judged(SimpleNamespace(starts=(start(),), sides=sides))] == []

@@ -1,14 +1,31 @@
 """Doubts about trials on several hosts: clocks that disagree, and load hosts that saw different servers."""
 
+import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from redline.analysis import build_report
 from redline.document.format import other_time
+from redline.findings import hosts as findings_of_hosts
 from redline.findings import judge
+from redline.findings.hosts import clock_stepped, observe_clocks, pairs_differ
 from redline.findings.machine import server_share
-from redline.model import ClockReading, Finding, FindingKind, Grade, Histogram, HostFacts, LoadShare, Recording, Role
+from redline.model import (
+    ClockReading,
+    Estimate,
+    Finding,
+    FindingKind,
+    Grade,
+    Histogram,
+    HostFacts,
+    LoadShare,
+    PairSpeed,
+    Recording,
+    Role,
+)
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording, simulated_run
@@ -153,3 +170,84 @@ def test_a_proxy_on_its_own_host_is_no_work_of_the_servers_cores() -> None:
     assert together is not None
     assert alone is not None
     assert 0 < alone < together
+
+
+@pytest.mark.parametrize(
+    ("bound_ns", "ways_ms", "share", "words"),
+    [
+        (20_000, (2.0, 1.0), 0.02, "may be 20.0"),
+        (0, (1.0, 2.0), 0.0, "may be 0"),
+        (None, (1.0, 1.0), math.inf, "Nobody says how far the clock of b is off"),
+        (10, (0.0, 1.0), math.inf, "not above 0"),
+        (0, (0.0, 1.0), 0.0, "not above 0"),
+    ],
+)
+def test_clocks_are_apart_by_a_share_of_the_shorter_way(
+    monkeypatch: pytest.MonkeyPatch, bound_ns: int | None, ways_ms: tuple[float, float], share: float, words: str
+) -> None:
+    monkeypatch.setattr(findings_of_hosts, "one_way_bound_ns", lambda _hosts: bound_ns)
+    to_server, from_server = (SimpleNamespace(count=5, quantiles_ns=lambda _qs, ms=ms: (ms * 1e6,)) for ms in ways_ms)
+    hosts = (SimpleNamespace(name="a", clock_bound_ns=3), SimpleNamespace(name="b", clock_bound_ns=None))
+    ways = SimpleNamespace(to_server=to_server, from_server=from_server)
+    found = observe_clocks(ways, hosts)  # type: ignore[arg-type]
+    assert found is not None
+    assert found.value == pytest.approx(share)
+    assert words in found.message
+    assert observe_clocks(ways, ()) is None  # type: ignore[arg-type]
+    to_server.count = 0
+    assert observe_clocks(ways, hosts) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("steps_ns", "said"),
+    [
+        ((None, 0), None),
+        ((5_000_000, -20_000_000), ("b was set 20.0 ms back", 0.002)),
+        ((30_000_000, None), ("a was set 30.0 ms forwards", 0.003)),
+    ],
+)
+def test_the_largest_step_of_a_clock_is_a_share_of_the_measurement(
+    steps_ns: tuple[int | None, ...], said: tuple[str, float] | None
+) -> None:
+    hosts = [SimpleNamespace(name=name, clock_step_ns=step) for name, step in zip("ab", steps_ns, strict=True)]
+    trial, traffic = SimpleNamespace(recording=SimpleNamespace(hosts=hosts)), SimpleNamespace(seconds=10.0)
+    judged: Any = clock_stepped.function
+    found = judged(trial, traffic)
+    assert (found is None) is (said is None)
+    if said is not None:
+        assert said[0] in found.message
+        assert "measured for 10.0 s" in found.message
+        assert found.value == pytest.approx(said[1])
+
+
+def pair(name: str, value: float, low: float | None, high: float | None) -> PairSpeed:
+    ratio = Estimate(value=value, low=low, high=high, unit="ratio", n=3, method="")
+    return PairSpeed(host=name, cpu_per_request_ns=1.0, ratio=ratio)
+
+
+def test_the_pair_that_surely_differs_most_is_said() -> None:
+    even, quick, slow = pair("a", 1.3, 1.0, 1.6), pair("b", 0.88, 0.8, 0.99), pair("c", 1.15, 1.01, 1.3)
+    (found,) = pairs_differ(CELL, [even, quick, slow, pair("d", 1.9, None, None)])
+    assert "15% more CPU time for a request on c" in found.message
+    assert found.grade is Grade.WARN
+    (found,) = pairs_differ(CELL, [even, quick])
+    assert "12% less CPU time for a request on b" in found.message
+    (found,) = pairs_differ(CELL, [pair("b", 0.95, 0.9, 0.99)])
+    assert found.grade is Grade.NOTE
+    assert pairs_differ(CELL, [even, pair("e", 1.01, 1.005, 1.02)]) == ()
+
+
+@pytest.mark.parametrize(("requests", "said"), [(99, False), (100, True)])
+def test_the_median_of_a_hundred_requests_says_something(requests: int, *, said: bool) -> None:
+    loads = [host("a", "load", 5_000, share(1.0)), host("b", "load", 5_000, share(2.0, requests))]
+    assert ("load-hosts-differ" in raised(host("s", "server", 5_000), *loads)) is said
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "later"), [((0.5, 0.9), False), ((0.3, 0.9), False), ((1.0, 1.9), False), ((1.0, 2.2), True)]
+)
+def test_an_engine_is_later_by_twice_and_more_than_a_millisecond(late_ms: tuple[float, float], *, later: bool) -> None:
+    fast, slow = share(1.0, late_ms=late_ms[0]), share(2.0, late_ms=late_ms[1])
+    loads = [host("a", "load", 5_000, fast), host("b", "load", 5_000, slow)]
+    message = raised(host("s", "server", 5_000), *loads)["load-hosts-differ"].message
+    assert ("its engine was later" in message) is later

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from redline.findings import judge
+from redline.findings import judge, machine
 from redline.findings.machine import engine_share, engines_share, named, observe_labs, server_share
 from redline.model import OTHER_LOAD, Clocks, FindingKind, Grade, Metric, Recording, Series
 from redline.stats import Trial
@@ -431,3 +433,27 @@ def test_a_named_process_counts_from_its_first_reading() -> None:
 
 def test_an_engine_is_never_busy_for_more_than_all_of_the_time() -> None:
     assert "waited for a core 100% of the time" in message(busy_engine(1.08), "client-saturated")
+
+
+@pytest.mark.parametrize(
+    ("cpus", "share"),
+    [
+        ((), (6.0 + 2.0) / (2 * 10)),
+        ((4, 5), (6.0 + 2.0 + 1.0) / (2 * 10)),
+        ((4, 5, 6, 7), (6.0 + 2.0 + 0.5) / (2 * 10)),
+    ],
+)
+def test_the_engine_is_busy_while_its_workers_run_or_wait_or_cores_serve_interrupts(
+    monkeypatch: pytest.MonkeyPatch, cpus: tuple[int, ...], share: float
+) -> None:
+    """Two workers over 10 s: they ran for 6 s, waited for 2 s, and their cores served interrupts for 1 s."""
+    monkeypatch.setattr(machine, "interrupts_ns", lambda _trial, _part: 1e9)
+    trial: Any = SimpleNamespace(
+        increase=lambda name, part: 2e9 if (name, part) == ("run_delay_ns", "engine") else None
+    )
+    engine = SimpleNamespace(cpus=cpus, workers=2)
+    traffic: Any = SimpleNamespace(engine=engine, engine_cpu_ns=6e9, seconds=10.0)
+    assert machine.engine_share(trial, traffic) == pytest.approx(share)
+    trial.increase = lambda _name, _part: None
+    traffic.engine = SimpleNamespace(cpus=(), workers=2)
+    assert machine.engine_share(trial, traffic) == pytest.approx(6 / 20)

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from redline.findings import judge, judge_cell, judge_probe, warm_up
+from redline.findings import judge, judge_cell, judge_probe, memory, warm_up
 from redline.model import (
     Cell,
     Container,
@@ -324,3 +326,33 @@ def test_compilers_that_have_work_in_the_measurement_are_reported(
 def test_a_server_without_a_runtime_that_speaks_has_no_such_finding() -> None:
     cell = a_cell()
     assert found(cell, simulated_recording(cell)) == {}
+
+
+def test_live_sets_are_those_of_the_parts_of_the_window() -> None:
+    """The window is 100 to 200 ns, whose parts are equally long; what is outside does not count."""
+    times = (99, 100, 104, 150, 199, 200)
+    facts = RuntimeFacts.model_validate(
+        {"runtime": "jvm", "collector": "G1", "live_unix_ns": times, "live_bytes": (1, 50, 40, 0, 70, 2)}
+    )
+    middle = memory.BLOCKS // 2
+    assert memory._smallest(facts, 100, 200) == {0: 40, middle: 1, memory.BLOCKS - 1: 70}
+
+
+@pytest.mark.parametrize(
+    ("name", "logged", "counted", "share"),
+    [
+        ("collections", 12, 10, 0.0),
+        ("collections", 10, 13, 1 / 13),
+        ("safepoint_ns", 30_000_000, 20_000_000, 0.0),
+        ("safepoint_ns", 20_000_000, 40_000_000, 0.25),
+        ("collections", 0, 0, 0.0),
+    ],
+)
+def test_a_log_may_be_off_by_two_safepoints_or_ten_milliseconds(
+    name: str, logged: int, counted: int, share: float
+) -> None:
+    checks = [SimpleNamespace(name=name, logged=logged, counted=counted)]
+    judged: Any = memory.collector_log.function
+    found = judged(SimpleNamespace(checks=checks))
+    assert found.value == pytest.approx(share)
+    assert bool(found.message) is (share > 0)

@@ -2,8 +2,20 @@
 
 import pytest
 
-from redline.findings.starts import block_ns, counted, cpu_of_all, cpu_unknown, failing, is_whole, measured, traffic_of
-from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic
+from redline.findings.starts import (
+    _lasted_ns,
+    block_ns,
+    counted,
+    cpu_of_all,
+    cpu_unknown,
+    failing,
+    is_whole,
+    measured,
+    traffic_of,
+    why_lost,
+)
+from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Outcomes
+from redline.quantities import duration
 from tests.fakes.duets import MEASURED, NS_PER_REQUEST, SLICE_NS, simulated_duet
 
 
@@ -102,3 +114,35 @@ def test_a_start_is_whole_with_a_measured_block_and_no_failure() -> None:
     assert not is_whole(
         start.model_copy(update={"traffic": traffic_of(start).model_copy(update={"blocks": only_warm})})
     )
+
+
+def test_a_start_that_measured_nothing_says_how_long_its_slices_took() -> None:
+    start = simulated_duet(1)
+    traffic = traffic_of(start)
+    blocks = tuple(block.model_copy(update={"phase": "warmup"}) for block in traffic.blocks)
+    cold = start.model_copy(update={"traffic": traffic.model_copy(update={"blocks": blocks})})
+    first = blocks[0].slices
+    block_s = block_ns(cold)
+    assert block_s == pytest.approx(first[-1].end_ns - first[0].start_ns, rel=0.2)
+    lasted = [duration(_lasted_ns([one for one in first if one.target == at])) for at in (0, 1)]
+    assert why_lost(cold, ("A", "B")) == (
+        f"answers take too long: until all were there, a slice lasted A {lasted[0]}, B {lasted[1]}, "
+        f"and a block {duration(block_s)}"
+    )
+    assert why_lost(start, ("A", "B")) == ""
+    empty = cold.model_copy(update={"traffic": traffic.model_copy(update={"blocks": ()})})
+    assert why_lost(empty, ("A", "B")) == "no block of slices was completed"
+    assert block_ns(empty) == block_ns(start.model_copy(update={"traffic": None})) == 0
+
+
+def test_what_failed_too_often_has_precedence_over_slow_answers() -> None:
+    start = simulated_duet(1)
+    cold = start.model_copy(update={"traffic": slices(start, failed=9, completed=1)})
+    assert why_lost(cold, ("A", "B")) == ""
+    warm = tuple(block.model_copy(update={"phase": "warmup"}) for block in traffic_of(cold).blocks)
+    targets = [
+        target.model_copy(update={"counts": target.counts.model_copy(update={"outcomes": Outcomes()})})
+        for target in traffic_of(cold).targets
+    ]
+    changed = traffic_of(cold).model_copy(update={"blocks": warm, "targets": tuple(targets)})
+    assert "requests to B failed" in why_lost(cold.model_copy(update={"traffic": changed}), ("A", "B"))

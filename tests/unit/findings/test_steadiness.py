@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -174,3 +175,17 @@ def test_a_server_that_was_never_steady_is_said_to_be_by_how_long_it_had() -> No
     assert steadiness.warmed.function(fixed, trial, trial.traffic) is None
     cut = trial.traffic.model_copy(update={"ended": "interrupted"})
     assert steadiness.warmed.function(cell, trial, cut) is None
+
+
+@pytest.mark.parametrize(("answers", "judged"), [(19, False), (20, True)])
+def test_trials_with_few_answers_say_nothing_of_lengths(
+    monkeypatch: pytest.MonkeyPatch, answers: int, *, judged: bool
+) -> None:
+    """Two trials of 1,000 bytes an answer, and two of 500."""
+    monkeypatch.setattr(steadiness, "_lengths_are_checked", lambda _cell: False)
+    monkeypatch.setattr(steadiness, "_wrong", lambda _traffic: False)
+    monkeypatch.setattr(steadiness, "_changed", lambda sizes, _of: sizes)
+    counts = [SimpleNamespace(completed=answers, bytes_received=answers * size) for size in (1000, 500)]
+    used: Any = [SimpleNamespace(traffic=SimpleNamespace(counts=one)) for one in counts]
+    function: Any = steadiness.shrinking_between.function
+    assert function(PLAIN, [*used, SimpleNamespace(traffic=None)]) == ([1000, 500] if judged else [])

@@ -1,11 +1,13 @@
 """Users that a server never answered are counted as users, and nobody blames the engine for them."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from redline.extras.hosts.parts import merged
-from redline.findings import judge
+from redline.findings import judge, users
 from redline.findings.starts import failing, why_lost
 from redline.findings.table import RULES
 from redline.model import Cell, Closed, Counts, Grade, Load, Reach, Recording, Series
@@ -130,3 +132,37 @@ def test_a_start_of_a_duet_that_left_users_unanswered_says_so() -> None:
     message = failing([lost], ("a", "b"))
     assert message is not None
     assert "496 of 512 connections (96.9%) without any answer" in message
+
+
+@pytest.mark.parametrize(
+    ("waiting", "where"),
+    [
+        (248.0, "it did not accept them"),
+        (247.0, ": 247 connections wait"),
+        (50.0, ": 50 connections wait"),
+        (49.0, "it accepted their"),
+    ],
+)
+def test_half_of_them_in_the_queue_wait_there_and_a_tenth_does_not(waiting: float, where: str) -> None:
+    """496 users have no answer."""
+    found = said(CELL, recorded(CELL, STUCK, waiting))
+    assert found is not None
+    assert where in found[1]
+
+
+def test_the_queue_is_that_of_the_measurement_or_else_the_nearest() -> None:
+    times = {"unit": "1", "subject": "server", "kind": "gauge", "times_unix_ns": (0, 10, 15, 19, 20)}
+    line = Series.model_validate({"name": "listen_queue", "values": (99.0, 4.0, 8.0, 6.0, 99.0), **times})
+    assert users._usually(line, (10, 20)) == 6
+    assert users._usually(line, (1, 9)) == line.most(1, 9)
+
+
+def test_connections_of_a_duet_are_those_of_both_of_its_places() -> None:
+    reaches = {0: Reach(opened=8, asked=8, answered=6), 2: Reach(opened=8, asked=8, answered=8)}
+    targets = [SimpleNamespace(reach=reaches.get(place)) for place in range(3)]
+    start = SimpleNamespace(traffic=SimpleNamespace(targets=targets))
+    duet = SimpleNamespace(sides=(("A", (0, 2)), ("B", (1,))), starts=(start,))
+    judged: Any = users.unanswered_in_duet.function
+    (found,) = judged(duet)
+    assert found.value == 2 / 16
+    assert found.message.startswith("A left 2 of 16 ")

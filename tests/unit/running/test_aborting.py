@@ -31,7 +31,7 @@ from redline.model.search import ProbeRecording
 from redline.model.traffic import Ended
 from redline.ports import Drive, Endpoint, LoadOptions, Placement
 from redline.report.load import load_section
-from redline.running.aborting import AskedDuetAbort
+from redline.running.aborting import AskedDuetAbort, LoadAbort
 from redline.running.record import Tools, record_load
 from tests.fakes.duets import ENGINE
 from tests.fakes.loads import load_of
@@ -252,3 +252,27 @@ def test_a_duet_whose_slices_wait_for_too_long_failed_and_names_the_server() -> 
     assert (failure.stage, failure.kind) == ("load", "wrong_answer")
     assert failure.message.endswith("so the next would begin under their load: B: malformed: a rule was broken")
     assert abort.ended(duet_traffic("complete"))[1] is None
+
+
+def test_what_has_no_reason_to_end_a_load_never_does() -> None:
+    abort, interrupted = LoadAbort[Interval](), list[str]()
+    abort.started_on_hosts(lambda: interrupted.append("now"))
+    for _ in range(3):
+        abort.seen(simulated_recording(CELL).traffic.intervals[0])  # type: ignore[union-attr]
+    assert (abort.done, interrupted) == (False, [])
+
+
+def test_a_load_is_interrupted_once_and_not_before_its_engine_runs() -> None:
+    class Wanted(LoadAbort[str]):
+        def _is_enough(self, reported: str) -> bool:
+            return reported == "enough"
+
+    abort, interrupted = Wanted(), list[str]()
+    abort.seen("enough")
+    assert not abort.done
+    abort.started_on_hosts(lambda: interrupted.append("now"))
+    abort.seen("more")
+    assert (abort.done, interrupted) == (False, [])
+    abort.seen("enough")
+    abort.seen("enough")
+    assert (abort.done, interrupted) == (True, ["now"])

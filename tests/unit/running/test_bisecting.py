@@ -3,16 +3,20 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from redline.analysis.bisecting import Bisecting
 from redline.document.blocks import Prose, Table, words
-from redline.errors import BuildError, NotStoredError, RedlineError, StoreError
+from redline.errors import BuildError, DriveError, NotStoredError, RedlineError, StoreError, UsageError
+from redline.model import Metric
 from redline.model.bisection import BisectedCommit, Bisection, CommitDuet
 from redline.model.catalogue import Revision
 from redline.report.bisection import answer, chances, change, sections
-from redline.running.bisecting import BisectStore, search
+from redline.running import bisecting
+from redline.running.bisecting import BisectStore, DuetOfCommit, _duet_of, search
 
 SCATTER = (-0.004, 0.001, 0.003)
 
@@ -220,3 +224,97 @@ def test_a_damaged_search_is_one_message(tmp_path: Path, old: str, new: str) -> 
     file.write_text(file.read_text().replace(old, new, 1))
     with pytest.raises(StoreError, match=r"bisect\.json cannot be read"):
         store.read()
+
+
+def compared(metric: Metric = Metric.CPU_PER_REQUEST, cell: str = "one", **changed: Any) -> Any:
+    """A comparison by a duet of three starts."""
+    duet = SimpleNamespace(of_starts=(1.1, 1.2, 1.3), blocks_se=0.02)
+    known = {"metric": metric, "cell_id": cell, "duet": duet, "ratio": 1.2, "refused": "", **changed}
+    return SimpleNamespace(**known)
+
+
+def duet_of(*comparisons: Any, metric: Metric | None = None) -> CommitDuet:
+    cells = {name: SimpleNamespace(scenario=name) for name in ("one", "two", "mix")}
+    plan = SimpleNamespace(suite=SimpleNamespace(metric=metric, scenarios=()), cells=cells)
+    return _duet_of(SimpleNamespace(comparisons=comparisons), plan, 7)  # type: ignore[arg-type]
+
+
+def test_a_commit_has_the_ratios_of_the_metric_that_is_asked_for() -> None:
+    found = duet_of(compared(Metric.P99, duet=None), compared())
+    assert found.logs == pytest.approx([math.log(ratio) for ratio in (1.1, 1.2, 1.3)])
+    assert (found.within_se, found.build_ns, found.is_same) == (0.02, 7, False)
+    without = SimpleNamespace(of_starts=(2.0,), blocks_se=None)
+    assert duet_of(compared(Metric.P99, duet=without), compared(), metric=Metric.P99).within_se == 0
+
+
+def test_of_several_requests_their_mix_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bisecting, "is_mix", lambda scenario, _all: scenario == "mix")
+    mix = SimpleNamespace(of_starts=(2.0,), blocks_se=0.1)
+    assert duet_of(compared(), compared(cell="mix", duet=mix), compared(cell="two")).logs == (math.log(2),)
+    for asked in ((), (compared(), compared(cell="two"))):
+        with pytest.raises(UsageError, match="one request, or a mix of several"):
+            duet_of(*asked)
+
+
+@pytest.mark.parametrize(
+    "lacks", [{"duet": None}, {"ratio": None}, {"duet": SimpleNamespace(of_starts=(), blocks_se=None)}]
+)
+@pytest.mark.parametrize("refused", ["", "too many requests failed"])
+def test_a_commit_without_a_ratio_cannot_be_measured(lacks: dict[str, Any], refused: str) -> None:
+    with pytest.raises(DriveError) as raised:
+        duet_of(compared(refused=refused, **lacks))
+    assert raised.value.message == (refused or "not enough data to compare CPU per request")
+
+
+def test_each_measurement_has_an_empty_folder_by_its_number(tmp_path: Path) -> None:
+    store = BisectStore(tmp_path / "kept")
+    commit = BisectedCommit(commit="c" * 40, subject="", parents=(), weight=1.0)
+    folder = store.step(7, commit)
+    assert folder == tmp_path / "kept" / "steps" / f"0007-{'c' * 9}"
+    assert folder.parent.is_dir()
+    assert not folder.exists()
+    (folder / "inner").mkdir(parents=True)
+    assert not store.step(7, commit).exists(), "what a killed one left is removed"
+    with pytest.raises(NotStoredError, match="has no first comparison"):
+        store.first()
+
+
+@pytest.mark.parametrize("ending", ["measured", "the same", "interrupted", "not built"])
+def test_a_commit_is_built_and_compared_by_a_session_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    asked, times = list[object](), iter([100, 130])
+    error = BuildError("no compiler", hint="")
+
+    def build(suite: object, *_: object, tells: bool) -> object:
+        asked.append(suite)
+        assert not tells
+        return SimpleNamespace(failures={"B": error} if ending == "not built" else {})
+
+    def create(suite: object, _source: object, folder: Path, *_: object) -> object:
+        asked.append(folder.name)
+        report = SimpleNamespace(
+            run=SimpleNamespace(same="same" if ending == "the same" else None), comparisons=(compared(),)
+        )
+        plan = SimpleNamespace(suite=SimpleNamespace(metric=None, scenarios=()), cells={})
+        return SimpleNamespace(
+            execute=lambda: SimpleNamespace(interrupted=ending == "interrupted", parts=((None, report),)),
+            store=SimpleNamespace(manifest=lambda: SimpleNamespace(plan=plan)),
+        )
+
+    monkeypatch.setattr(bisecting, "build_all", build)
+    monkeypatch.setattr(bisecting, "time", SimpleNamespace(monotonic_ns=lambda: next(times)))
+    monkeypatch.setattr(bisecting, "RunSession", SimpleNamespace(create=create))
+    suite = SimpleNamespace(of_second_revision=lambda revision: (revision.name, revision.commit))
+    bench = SimpleNamespace(tools=SimpleNamespace(launcher=None))
+    measure = DuetOfCommit(BisectStore(tmp_path), suite, bench, None, None)  # type: ignore[arg-type]
+    commit = BisectedCommit(commit="c" * 40, subject="", parents=(), weight=1.0)
+    if ending in ("interrupted", "not built"):
+        with pytest.raises(KeyboardInterrupt if ending == "interrupted" else BuildError):
+            measure(commit, 3)
+    else:
+        found = measure(commit, 3)
+        assert (found.is_same, found.build_ns) == (ending == "the same", 30)
+        assert found.logs == ((0.0,) if found.is_same else tuple(map(math.log, (1.1, 1.2, 1.3))))
+    named = ("c" * 9, "c" * 40)
+    assert asked == ([named] if ending == "not built" else [named, f"0003-{'c' * 9}"])

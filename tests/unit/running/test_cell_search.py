@@ -33,6 +33,7 @@ def test_every_start_is_verified_and_warmed_before_its_probes(bench: Bench) -> N
     assert isinstance(end, Converged)
     events = bench.driver.events
     assert bench.listener.starts == [0, 1, 2]
+    assert [launch.seed for launch in bench.launcher.launches] == [7, 8, 9], "each has an environment of another size"
     starts = [index for index, event in enumerate(events) if event == "start"]
     assert len(starts) == 3
     for index in starts:

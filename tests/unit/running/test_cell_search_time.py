@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from redline.limits.probe_loads import SETTLE_NS
+from redline.limits.search_state import search_state
 from redline.running import cell_search
 from redline.running.cell_search import CellSearch
+from redline.running.probing import Prober
 from redline.search import Evidence
 from tests.fakes.cliffs import probe
 from tests.fakes.searched import bench_in
@@ -103,3 +105,92 @@ def test_a_search_without_any_time_starts_nothing(tmp_path: Path) -> None:
     assert bench.driver.events == []
     (stored,) = bench.made.store.probes(bench.made.cell)
     assert (stored.phase, stored.why) == ("over", "both ends of the answer were known and confirmed")
+
+
+def test_a_start_that_was_not_seen_takes_no_time(tmp_path: Path) -> None:
+    whole_s = 5.0 + 21.0 + around()
+    assert made(tmp_path / "enough", whole_s + 1e-6)._fits(5.0)
+    assert not made(tmp_path / "less", whole_s - 1e-6)._fits(5.0)
+
+
+def test_probes_are_timed_from_their_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each load takes 7 s by the clock; warm-ups are no part of a probe's time."""
+    bench, clock, took = bench_in(tmp_path), [100.0], list[float]()
+
+    def drives(_number: int) -> None:
+        clock[0] += 7.0
+
+    monkeypatch.setattr(CellSearch, "_saw_around", lambda _self, took_s, _rate, _evidence: took.append(took_s))
+    bench.driver.on_drive = drives
+    bench.made = replace(bench.made, now=lambda: clock[0])
+    bench.run()
+    assert took == [7.0] * len(bench.state.probes)
+
+
+@pytest.mark.parametrize("starts", [0, 1, 3])
+def test_the_end_of_the_time_is_stored_with_the_last_start(tmp_path: Path, starts: int) -> None:
+    bench = bench_in(tmp_path)
+
+    def interrupt(_number: int) -> None:
+        if len(bench.launcher.launches) == starts:
+            raise KeyboardInterrupt
+
+    bench.driver.on_drive = interrupt
+    if starts:
+        with pytest.raises(KeyboardInterrupt):
+            bench.run()
+    left = bench.state.next_start
+    assert bench.again(left_s=lambda: 0.0).made.turn() is False
+    stored = bench.made.store.probes(bench.made.cell)[-1]
+    assert (stored.phase, stored.recording.round) == ("over", max(left - 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("beyond", "loads", "why"), [(False, "curve", "the curve was complete"), (True, "overload", "the overload test")]
+)
+def test_what_comes_after_the_answer_is_left_out_without_time(
+    tmp_path: Path, beyond: bool, loads: str, why: str
+) -> None:
+    bench = bench_in(tmp_path / "whole", beyond=beyond)
+    bench.run()
+    phases = [stored.phase for stored in bench.made.store.probes(bench.made.cell)]
+    before = phases.index(loads)  # type: ignore[arg-type]
+    other, left = bench_in(tmp_path / "cut", beyond=beyond), [1e9]
+
+    def drives(number: int) -> None:
+        left[0] = 0.0 if number == before else 1e9
+
+    other.driver.on_drive = drives
+    other.made = replace(other.made, left_s=lambda: left[0])
+    other.run()
+    last = other.made.store.probes(other.made.cell)[-1]
+    assert (last.phase, last.why) == ("over", why)
+    assert other.state.ended
+
+
+def test_servers_that_take_turns_by_probe_live_on_and_are_drained(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path)
+    terms = bench.state.terms.model_copy(update={"by_probe": True})
+    manifest = bench.state.manifest.model_copy(update={"search": terms})
+    bench.made.state = search_state(manifest, bench.state.cell, ())
+    drained = list[int]()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Prober, "let_drain", lambda _self: drained.append(len(bench.driver.drives)))
+        assert bench.made.turn() is True
+    assert bench.driver.events == ["start", "verify", "warm", "warm", "probe"], "its server is still alive"
+    assert drained.count(3) == 1
+    assert drained[-1] == 3, "so that its backlog disturbs no other"
+    assert bench.made.turn() is True
+    assert bench.driver.events[5:] == ["probe"]
+    bench.made.stop()
+    assert bench.driver.events[-1] == "stop"
+
+
+def test_logs_can_be_read_afterwards_unless_it_is_said_otherwise(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path)
+    bench.made.check()
+    assert [launch.log_is_kept for launch in bench.launcher.launches] == [True]
+    bench.made = replace(bench.made, log_is_kept=False)
+    bench.made.check()
+    assert [launch.log_is_kept for launch in bench.launcher.launches] == [True, False]
+    assert [launch.seed for launch in bench.launcher.launches] == [7, 7]

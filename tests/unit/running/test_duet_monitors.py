@@ -1,17 +1,18 @@
 """What watches a duet: the machine and the engine once, and of each server what disturbs it and grows."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from redline.model import Series
-from redline.running.duet import _Monitors
-from redline.running.trial import _fixed_work_ns, _profiled_interval_ns
-from tests.fakes.plugins import FakeDriver, FakeServer
+from redline.errors import LaunchError
+from redline.model import CpuOwner, PlannedDuet, Series
+from redline.ports import Placement
+from redline.running.duet import DuetStart, _Monitors, _proved, run_start
+from redline.running.record import Tools
+from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell
 from tests.unit.running.test_record_failures import tools_of
-
-S = 1_000_000_000
 
 
 class Monitor:
@@ -55,20 +56,38 @@ def test_series_are_divided_into_those_around_and_those_of_each_server() -> None
     ]
 
 
-@pytest.mark.parametrize(("seconds", "interval_ms"), [(1.0, 50), (4.0, 50), (8.0, 100), (40.0, 500), (80.0, 500)])
-def test_a_profiled_load_has_eighty_intervals_of_50_to_500_ms(seconds: float, interval_ms: int) -> None:
-    cell = simulated_cell()
-    load = cell.load.model_copy(update={"duration_ns": round(seconds * S)})
-    assert _profiled_interval_ns(cell.model_copy(update={"load": load})) == interval_ms * 1_000_000
+def test_series_of_processes_that_turned_out_not_to_be_a_servers_are_left_out() -> None:
+    first, second = Monitor(("server", "cpu_ns"), ("server", "listen_drops")), Monitor(("server", "rss_bytes"))
+    _, own = watching((first,), (second,)).finish()
+    known, unknown = CpuOwner(), CpuOwner(unknown="others answer")
+
+    def names(*owners: CpuOwner) -> list[list[str]]:
+        return [[line.name for line in lines] for lines in _proved(own, owners)]
+
+    assert names(known, known) == names() == [["cpu_ns", "listen_drops"], ["rss_bytes"]]
+    assert names(unknown, known) == [["listen_drops"], ["rss_bytes"]]
+    assert names(known, unknown) == [["cpu_ns", "listen_drops"], []]
 
 
-def test_fixed_work_is_measured_on_the_cores_of_both() -> None:
-    asked = list[tuple[int, ...]]()
+@pytest.mark.parametrize(("runtimes", "slice_ms", "guard_ms"), [((), 10, 2), (("node",), 10, 2), (("jvm",), 50, 10)])
+def test_slices_are_longer_on_a_jvm(tmp_path: Path, runtimes: tuple[str, ...], slice_ms: int, guard_ms: int) -> None:
+    driver, server = FakeDriver([]), FakeServer(runtimes=frozenset(runtimes))
+    cells = {cell.id: cell for cell in (simulated_cell(name) for name in ("a.one", "b.two"))}
+    planned = PlannedDuet(cell_ids=tuple(cells), round=0, position=0, seed=1)
+    tools = Tools(FakeLauncher([], server), driver, lambda _server: (), Placement())
+    (made,) = run_start(DuetStart((planned,), cells, lambda _duet: tmp_path), tools)
+    assert made.failure is None
+    (drive,) = driver.duets
+    assert (drive.slice_ns, drive.guard_ns) == (slice_ms * 1_000_000, guard_ms * 1_000_000)
+    assert drive.longest_slice_ns == 50_000_000
+    assert drive.drive.workers == 1
+    assert not drive.parallel
 
-    def measure(cpus: tuple[int, ...]) -> dict[int, int]:
-        asked.append(cpus)
-        return dict.fromkeys(cpus, 5)
 
-    tools = tools_of(FakeDriver([]), fixed_work_ns=measure)
-    assert _fixed_work_ns(tools) == {1: 5, 2: 5}
-    assert asked == [(1, 2)]
+def test_a_duet_whose_servers_do_not_start_has_no_time_of_a_start(tmp_path: Path) -> None:
+    cells = {cell.id: cell for cell in (simulated_cell(name) for name in ("a.one", "b.two"))}
+    planned = tuple(PlannedDuet(cell_ids=tuple(cells), round=0, position=at, seed=1) for at in range(2))
+    launcher = FakeLauncher([], error=LaunchError("it ended", hint=""))
+    tools = Tools(launcher, FakeDriver([]), lambda _server: (), Placement())
+    made = list(run_start(DuetStart(planned, cells, lambda _duet: tmp_path), tools))
+    assert [(one.launch_ns, one.failure is not None, one.traffic) for one in made] == [(0, True, None)] * 2

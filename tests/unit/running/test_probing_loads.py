@@ -14,6 +14,7 @@ from redline.limits.answers import probe as published
 from redline.limits.doubts import Seen
 from redline.limits.probe_loads import slice_of
 from redline.model import (
+    Closed,
     Counts,
     Load,
     Open,
@@ -22,6 +23,7 @@ from redline.model import (
 )
 from redline.ports import Drive
 from redline.search import Evidence, ProbeSlice, Proposal, Search
+from redline.search.overload import OverloadPlan
 from redline.suite import parse_objectives
 from tests.fakes.probed import S, ScriptedDriver, interval, prober, shown
 
@@ -146,3 +148,87 @@ def test_the_result_has_every_probe_and_answer() -> None:
     assert published(evidence, search.sets, "to begin with").answered_per_s == pytest.approx(1000)
     assert "1.00 k/s" in probe_line(evidence, "to begin with", 1)
     assert "hopeless" in probe_line(replace(evidence, hopeless=True), "", 2)
+
+
+@pytest.mark.parametrize(("length_ns", "interval_ns"), [(S // 2, 20_000_000), (S, 20_000_000), (5 * S, 100_000_000)])
+def test_a_probe_has_fifty_intervals_of_20_ms_at_least(length_ns: int, interval_ns: int) -> None:
+    driver = ScriptedDriver([interval(n, due=100, done=100) for n in range(10)], "complete", 1)
+    made = prober(driver)
+    made.cell = made.cell.under(made.cell.load.lasting(length_ns))
+    made.probe(Proposal(1000, ""), "search")
+    assert driver.drives[0].interval_ns == interval_ns
+
+
+@pytest.mark.parametrize(("intervals", "cut"), [(50, False), (52, True)])
+def test_a_server_may_give_no_answer_for_as_long_as_the_timeout(
+    engine: subprocess.Popen[bytes], intervals: int, *, cut: bool
+) -> None:
+    """The timeout is 5 s, an interval takes a tenth of a second."""
+    ended = "interrupted" if cut else "complete"
+    driver = ScriptedDriver([interval(n, due=100, done=0) for n in range(intervals)], ended, engine.pid)
+    assert prober(driver).probe(Proposal(1000, ""), "search").cut is cut
+
+
+def test_the_warm_up_is_by_users_and_then_at_seven_tenths_of_the_first_rate() -> None:
+    driver = ScriptedDriver([interval(n, due=100, done=100) for n in range(10)], "complete", 1)
+    made = prober(driver)
+    users, calm = made.warm(lambda: 1000.0)
+    first, second = (drive.cell for drive in driver.drives)
+    assert (users.phase, calm.phase) == ("warmup", "approach")
+    assert (first.load.shape, first.load.duration_ns, first.warmup_ns) == (Closed(users=8), S, 0)
+    assert isinstance(second.load.shape, Open)
+    assert (second.load.shape.rate_per_s, second.load.duration_ns, second.warmup_ns) == (700, S, 0)
+    assert [drive.interval_ns for drive in driver.drives] == [None, None]
+    assert [drive.seed for drive in driver.drives] == [7, 8]
+    assert [users.retries_left, calm.retries_left, users.cut] == [0, 0, False]
+
+
+def test_a_warm_up_that_is_detected_measures_half_a_second_more() -> None:
+    driver = ScriptedDriver([interval(n, due=100, done=100) for n in range(10)], "complete", 1)
+    made = prober(driver)
+    made.cell = made.cell.model_copy(update={"warmup_detect": True})
+    list(made.warm(lambda: 1000.0))
+    first, second = driver.drives
+    assert (first.cell.load.duration_ns, first.cell.warmup_ns, first.interval_ns) == (S // 2, S, S // 2)
+    assert first.is_warm is not None
+    assert second.is_warm is None
+
+
+def test_the_overload_test_is_a_load_of_stages_in_slices() -> None:
+    driver = ScriptedDriver([interval(n, due=100, done=100) for n in range(10)], "complete", 1)
+    plan = OverloadPlan(100, 900, 500, before_s=1.5, overload_s=2.0, after_s=3.0, slice_s=0.25)
+    made = prober(driver).overload(plan)
+    (drive,) = driver.drives
+    assert (made.phase, made.cut, made.retries_left) == ("overload", False, 0)
+    assert drive.cell.load.duration_ns == 6.5 * S
+    assert drive.interval_ns == S // 4
+    assert isinstance(drive.cell.load.shape, Open)
+    assert drive.cell.load.shape.most_per_s == 900
+
+
+def test_a_load_that_is_not_wanted_any_more_is_not_begun() -> None:
+    driver = ScriptedDriver([interval(0, due=1, done=1)], "complete", 1)
+    made = prober(driver)
+    made.is_over = lambda: True
+    with pytest.raises(KeyboardInterrupt):
+        made.probe(Proposal(1000, ""), "search")
+    assert driver.drives == []
+
+
+def test_arrivals_are_those_of_the_loads_so_far() -> None:
+    driver = ScriptedDriver([interval(n, due=100, done=100) for n in range(10)], "complete", 1)
+    made = prober(driver)
+    recordings = [made.probe(Proposal(1000, ""), "search").recording for _ in range(2)]
+    assert [(one.position, one.seed) for one in recordings] == [(0, 7), (1, 8)]
+    assert made.loads == 2
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_logs_of_probes_can_be_read_unless_it_is_said_otherwise(*, kept: bool) -> None:
+    driver = ScriptedDriver([interval(0, due=1, done=1)], "complete", 1)
+    made = prober(driver)
+    if not kept:
+        made.log_is_kept = False
+    made.probe(Proposal(1000, ""), "search")
+    assert driver.drives[0].log_is_kept is kept
+    assert driver.drives[0].keep_interrupted

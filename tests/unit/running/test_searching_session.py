@@ -314,3 +314,10 @@ def test_a_search_is_made_with_its_plan_and_the_time_that_builds_take(tmp_path: 
     create("suite", file="suite.yaml")
     create("hosts", pairs=(SimpleNamespace(used=()),))
     assert compared == ["url", "later"]
+
+
+def test_the_directory_of_a_search_is_kept_unless_it_is_said_otherwise(tmp_path: Path) -> None:
+    session = session_of(tmp_path, cells("a"))
+    state = search_state(session.manifest, cells("a")[0], ())
+    site = _SiteSearch(session, session.bench.tools, 1)
+    assert site._search_on(state, "listener").log_is_kept is True  # type: ignore[arg-type]

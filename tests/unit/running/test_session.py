@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from redline.errors import BuildError, RedlineError, StoreError, UsageError
 from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, UsedHost, Variant
+from redline.model.run import Kind
 from redline.ports import Building, BuildOutcome, Placement
 from redline.running import session
 from redline.running.assembly import Workbench
@@ -24,6 +27,9 @@ from redline.running.session import (
     refuse_other_machine,
 )
 from redline.storage.runs import RunStore, capacity_store
+from redline.suite import make_plan
+from tests.fakes.catalogues import SUITE as SUITE_TEXT
+from tests.fakes.catalogues import suite_of
 from tests.fakes.compared import compared_run
 from tests.fakes.plugins import FakeDriver, FakeLauncher, QuietListener
 from tests.fakes.recordings import simulated_environment, simulated_run, simulated_variant
@@ -315,3 +321,89 @@ def test_an_interrupt_ends_a_run_that_can_be_resumed(tmp_path: Path) -> None:
     assert end.interrupted
     assert made.store.positions() == set()
     assert simulated_variant().slug in names()
+
+
+TWO_PARTS = f"{SUITE_TEXT}  half: {{open: {{rate: 50% of saturate}}, for: 1s}}\ntrials: 2\n"
+
+
+def test_a_run_with_shares_of_a_capacity_has_two_parts(tmp_path: Path) -> None:
+    suite, listener = suite_of(tmp_path, TWO_PARTS), Listener()
+    made = created(tmp_path / "run", listener, Launcher([]), suite)
+    first = capacity_store(tmp_path / "run")
+    assert (first.exists, made.store.exists) == (True, False)
+    assert {cell.load.name for cell in first.manifest().plan.cells.values()} == {"saturate"}
+    assert first.manifest().name == f"run/{first.folder.name}"
+    interrupted = FakeDriver([], error=KeyboardInterrupt())
+    end = replace(made, bench=replace(made.bench, tools=replace(made.bench.tools, driver=interrupted))).execute()
+    assert (end.interrupted, listener.parts, made.store.exists) == (True, [1], False)
+    assert [store.folder for store, _ in end.parts] == [first.folder]
+    end = made.execute()
+    assert not end.interrupted
+    assert listener.parts == [1, 1, 2]
+    assert [store.folder for store, _ in end.parts] == [first.folder, made.store.folder]
+    assert made.store.run().complete
+    assert listener.skips == []
+    again = made.execute()
+    assert listener.parts == [1, 1, 2, 2], "the capacity is not measured again"
+    assert (again.interrupted, len(again.parts)) == (False, 2)
+    assert (
+        RunSession.resume(
+            made.store.folder,
+            lambda _manifest: made.bench,
+            listener,  # type: ignore[arg-type]
+        ).store.folder
+        == made.store.folder
+    )
+
+
+def test_logs_of_a_run_can_be_read_unless_its_directory_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, executor = list[bool](), Workbench.executor
+
+    def noted(bench: Workbench, *of: Any, log_is_kept: bool) -> Any:
+        asked.append(log_is_kept)
+        return executor(bench, *of, log_is_kept=log_is_kept)
+
+    monkeypatch.setattr(Workbench, "executor", noted)
+    created(tmp_path / "one", Listener(), Launcher([])).execute()
+    created(tmp_path / "other", Listener(), Launcher([])).execute(is_kept=False)
+    assert asked == [True, False]
+
+
+def test_each_profile_that_cannot_be_made_is_looked_for_once(tmp_path: Path) -> None:
+    looked = list[str]()
+
+    class Profilers:
+        def missing(self, variant: Variant, profile: str, tell: Callable[[str], None]) -> str:
+            looked.append(f"{variant.slug} {profile}")
+            tell("fetching it")
+            return "" if profile == "engine" else "there is no perf"
+
+    suite = suite_of(tmp_path, f"{SUITE_TEXT}  more: {{closed: {{users: 2}}, for: 1s}}\nprofile: [cpu, engine]\n")
+    plan, listener = make_plan(suite), Listener()
+    bench = bench_of(Launcher([]))
+    assert session._profilable(plan, bench, listener) is plan  # type: ignore[arg-type]
+    bench = replace(bench, tools=replace(bench.tools, profilers=Profilers()))  # type: ignore[arg-type]
+    made = session._profilable(plan, bench, listener)  # type: ignore[arg-type]
+    slugs = sorted({cell.variant.slug for cell in plan.cells.values()})
+    assert sorted(looked) == [f"{slug} {kind}" for slug in slugs for kind in ("cpu", "engine")]
+    assert {trial.profile for trial in made.profiled} == {"engine"}
+    assert [skipped.reason for skipped in listener.skips] == ["there is no perf"] * 2
+    plain = make_plan(suite_of(tmp_path, SUITE_TEXT))
+    assert session._profilable(plain, bench, listener) is plain  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "pairs", "looks"), [("comparison", 0, True), ("run", 0, False), ("comparison", 2, False)]
+)
+def test_revisions_of_a_comparison_on_this_machine_may_be_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, pairs: int, *, looks: bool
+) -> None:
+    looked = list[Plan]()
+    monkeypatch.setattr(session, "same_builds", lambda plan, _built, _tools: looked.append(plan))
+    source = replace(SOURCE, kind=kind)
+    bench = replace(bench_of(Launcher([])), pairs=(SimpleNamespace(used=()),) * pairs)
+    made = RunSession.create(SUITE, source, tmp_path / "run", bench, Listener())  # type: ignore[arg-type]
+    assert bool(looked) is looks
+    assert made.store.manifest().kind == kind

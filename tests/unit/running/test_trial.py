@@ -1,12 +1,24 @@
 """The order of a trial is the method, and all its possible ends are recorded."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from redline.errors import DriveError, LaunchError
-from redline.model import AttachedServer, FixedWork, Interval, PlannedTrial, Recording, Variant
-from redline.ports import Endpoint, Placement
+from redline.model import (
+    AttachedServer,
+    FixedWork,
+    Interval,
+    PlannedTrial,
+    ProfileFacts,
+    Recording,
+    Traffic,
+    Variant,
+)
+from redline.ports import Endpoint, Launch, Placement
+from redline.running import trial
 from redline.running.record import Tools, verify
 from redline.running.trial import TrialOptions, run_trial
 from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeMonitor, FakeServer
@@ -263,3 +275,130 @@ def test_what_the_server_writes_during_the_load_is_counted(tmp_path: Path) -> No
 def test_a_perturbing_monitor_marks_the_recording(tmp_path: Path) -> None:
     events: list[str] = []
     assert run(tmp_path, FakeLauncher(events), FakeDriver(events), perturbs=True).perturbed
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_logs_arrivals_and_interrupts_are_as_its_caller_wants_them(tmp_path: Path, *, kept: bool) -> None:
+    launcher, driver = FakeLauncher([]), FakeDriver([])
+    tools = Tools(launcher, driver, lambda _server: (), Placement((0,), (1, 2)))
+    options = TrialOptions() if kept else TrialOptions(log_is_kept=False, keep_interrupted=True, workers=1)
+    run_trial(PLANNED, CELL, tools, tmp_path, options)
+    (launch,), (drive,) = launcher.launches, driver.drives
+    assert (launch.seed, drive.seed) == (42 + 7, 42), "compared servers have the same arrivals"
+    assert launch.log_is_kept is drive.log_is_kept is kept
+    assert drive.keep_interrupted is not kept
+    assert drive.workers == (2 if kept else 1)
+    assert drive.interval_ns is None
+
+
+class FakeProfiler(FakeMonitor):
+    """A profiler that notes when it begins and ends."""
+
+    env: Mapping[str, str] = {"SYMBOLS": "1"}
+
+    def begin(self) -> None:
+        self.events.append("begin")
+
+    def end(self) -> None:
+        self.events.append("end")
+
+    def facts(self, traffic: Traffic | None) -> ProfileFacts:
+        assert traffic is not None
+        self.events.append("facts")
+        return ProfileFacts(kind="cpu", subject="server", profiler="p 1", event="e", interval=1, samples=2)
+
+
+@pytest.mark.parametrize(("seconds", "interval_ms"), [(0.5, 50), (2.0, 50), (4.0, 100), (20.0, 500), (40.0, 500)])
+def test_a_profiled_trial_is_twice_as_long_in_eighty_intervals_of_50_to_500_ms(
+    tmp_path: Path, seconds: float, interval_ms: int
+) -> None:
+    events = list[str]()
+    launcher, driver = FakeLauncher(events), FakeDriver(events)
+    cell = CELL.model_copy(update={"load": CELL.load.lasting(round(seconds * 1e9))})
+    options = TrialOptions(profiler=FakeProfiler(events))
+    recording = run_trial(PLANNED, cell, Tools(launcher, driver, lambda _server: (), Placement()), tmp_path, options)
+    (drive,) = driver.drives
+    assert drive.cell.load.duration_ns == round(2 * seconds * 1e9)
+    assert drive.interval_ns == interval_ms * 1_000_000
+    assert launcher.launches[0].env == {"SYMBOLS": "1"}
+    assert recording.profile is not None
+    assert recording.profile.samples == 2
+    assert events[-2:] == ["stop", "facts"], "its samples are read when the server has ended"
+
+
+def test_a_trial_without_a_profiler_has_no_profile(tmp_path: Path) -> None:
+    launcher, driver = FakeLauncher([]), FakeDriver([])
+    assert run(tmp_path, launcher, driver).profile is None
+    assert driver.drives[0].cell.load == CELL.load
+    assert launcher.launches[0].env == {}
+
+
+class Clock:
+    """A clock that steps pass on, in nanoseconds."""
+
+    now = 1_000
+
+    def monotonic_ns(self) -> int:
+        return self.now
+
+    def time_ns(self) -> int:
+        return 10**18 + self.now
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_stages_are_timed_without_the_commands_around_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, starts: bool
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(trial, "time", clock)
+
+    class Launcher(FakeLauncher):
+        @contextmanager
+        def running(self, launch: Launch) -> Iterator[FakeServer]:
+            clock.now += 100 + 30
+            launch.on_setup(100)
+            if not starts:
+                raise LaunchError("it ended", hint="")
+            yield self.server
+            clock.now += 50 + 4
+            launch.on_setup(50)
+
+    class Driver(FakeDriver):
+        def verify(self, cell: object, endpoint: object) -> str | None:
+            clock.now += 7
+            return self.wrong
+
+    recording = run(tmp_path, Launcher([]), Driver([]))
+    assert recording.stages_ns == ({"launch": 30, "verify": 7, "load": 0, "stop": 4} if starts else {"launch": 30})
+    assert recording.setup_ns == (150 if starts else 100)
+
+
+@pytest.mark.parametrize("measured", ["both", "before alone", "not wanted"])
+def test_cores_have_fixed_work_where_both_measurements_are_known(tmp_path: Path, measured: str) -> None:
+    asked = list[tuple[int, ...]]()
+
+    def fixed_work_ns(cpus: tuple[int, ...]) -> dict[int, int]:
+        asked.append(cpus)
+        return {3: 5} if measured == "before alone" and len(asked) == 2 else {1: 4 + len(asked), 3: 8}
+
+    driver = FakeDriver([])
+    tools = Tools(FakeLauncher([]), driver, lambda _server: (), Placement((3, 1), (2, 1)), fixed_work_ns=fixed_work_ns)
+    recording = run_trial(PLANNED, CELL, tools, tmp_path, TrialOptions(has_fixed_work=measured != "not wanted"))
+    assert asked == ([] if measured == "not wanted" else [(1, 2, 3)] * 2)
+    assert [(work.cpu, work.before_ns, work.after_ns) for work in recording.fixed_work] == {
+        "both": [(1, 5, 6), (3, 8, 8)],
+        "before alone": [(3, 8, 5)],
+        "not wanted": [],
+    }[measured]
+
+
+def test_a_failure_of_the_load_has_precedence_over_one_of_the_stop(tmp_path: Path) -> None:
+    after = LaunchError("`after` ended with exit code 3", hint="run it by hand")
+    launcher = FakeLauncher([], stop_errors=[after])
+    failure = run(tmp_path, launcher, FakeDriver([])).failure
+    assert failure is not None
+    assert (failure.stage, failure.message) == ("stop", after.message)
+    launcher.stop_errors = [after]
+    failure = run(tmp_path, launcher, FakeDriver([], wrong="status 500")).failure
+    assert failure is not None
+    assert (failure.stage, failure.kind) == ("verify", "wrong_answer")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import UsageError
-from redline.running.turns import AT_ONCE, LOOK_S, TurnOptions, Waiting, measuring
+from redline.running.turns import AT_ONCE, LOOK_S, TurnOptions, Waiting, listed, measuring
 from redline.watching.measurements import NAMED_BY, Measurement, Measurements, State, measurements
 from tests.fakes.measuring import holding, named
 
@@ -127,3 +127,7 @@ def test_where_nothing_is_shared_only_the_flags_are_refused(monkeypatch: pytest.
         pass
     for turn in (TurnOptions(alone=True), TurnOptions(HOUR_S)):
         assert "it is not known what else measures" in refused(turn).message
+
+
+def test_others_are_named_by_the_first_and_their_number() -> None:
+    assert [listed(["a", "b", "c"][:count]) for count in (1, 2, 3)] == ["a", "a and 1 more", "a and 2 more"]  # type: ignore[arg-type]

@@ -1,90 +1,107 @@
-"""A search over time: its loads in order, at their rates, with what each showed."""
+"""The report of a stored session and its views: who judges it, which files it has, and who makes a long page."""
 
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from redline.model.limits import CellLimit, LimitReport
-from redline.render import RENDERERS
-from redline.report.probe_times import probe_items
-from redline.report.time_axis import TimeItem, TimeLine, TimePanel
-from redline.running.views import search_report
+from redline.model import Report
+from redline.model.limits import AnyReport, LimitReport
+from redline.render import renderers
+from redline.render.formats import FORMATS
+from redline.running import judging, views
+from redline.running.views import report_of, run_report, search_report, write_run_views, write_views
+from redline.storage import judged
+from redline.storage.runs import RunStore
+from tests.fakes.recordings import simulated_run
 from tests.fakes.searched import bench_in
+from tests.fakes.stored import kept
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> LimitReport:
-    bench = bench_in(Path(tmp_path_factory.mktemp("search")) / "run", beyond=True)
-    bench.run()
-    return search_report(bench.made.store)
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return kept(tmp_path / "run", simulated_run(trials=1))
 
 
-@pytest.fixture(scope="module")
-def cell(report: LimitReport) -> CellLimit:
-    return report.cells[0]
+@pytest.fixture
+def searched(tmp_path: Path) -> RunStore:
+    bench_in(tmp_path / "search")
+    return RunStore(tmp_path / "search")
 
 
-@pytest.fixture(scope="module")
-def item(report: LimitReport) -> TimeItem:
-    return probe_items(report)[0]
+def test_a_directory_is_judged_by_its_kind(store: RunStore, searched: RunStore) -> None:
+    run, search = report_of(store), report_of(searched)
+    assert isinstance(run, Report)
+    assert run == run_report(store)
+    assert isinstance(search, LimitReport)
+    assert search == search_report(searched)
 
 
-def named(panel: TimePanel, name: str) -> TimeLine:
-    return next(line for line in panel["lines"] if line["name"] == name)
+def test_judged_cells_are_kept_unless_told_not_to(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "KEPT_FROM", 1)
+    folder = store.folder / judged.FOLDER
+    run_report(store, keeps=False)
+    report_of(store, keeps=False)
+    assert not folder.exists()
+    report_of(store)
+    made = {file.name for file in folder.iterdir()}
+    assert made == {f"{cell_id}.json" for cell_id in store.manifest().plan.cells}
+    for file in folder.iterdir():
+        file.unlink()
+    run_report(store)
+    assert {file.name for file in folder.iterdir()} == made
 
 
-def test_every_load_is_there_in_its_order(cell: CellLimit) -> None:
-    assert [load.probe for load in cell.loads if load.phase == "probe"] == list(range(len(cell.probes)))
-    assert cell.loads[0].phase == "warmup"
-    assert cell.loads[-1].phase == "overload"
-    for load in cell.loads:
-        if load.probe is not None:
-            assert load.rate_per_s == cell.probes[load.probe].rate_per_s
-            assert load.start == cell.probes[load.probe].start
+def test_every_format_that_is_a_view_is_a_file_of_the_run(store: RunStore) -> None:
+    before = {file.name for file in store.folder.iterdir()}
+    report = write_run_views(store)
+    written = {file.name for file in store.folder.iterdir()} - before
+    assert written - {judged.FOLDER} == {form.view for form in FORMATS.values() if form.view}
+    assert {"report.html", "results.json", "results.csv"} <= written
+    for form in FORMATS.values():
+        if form.view and form.name not in ("html", "json"):
+            assert (store.folder / form.view).read_bytes() == form.load()(report), form.name
 
 
-def test_probes_stand_at_their_rate_by_what_they_showed_one_after_the_other(cell: CellLimit, item: TimeItem) -> None:
-    rates, times = item["panels"]
-    spans = sorted(
-        (start, until, rate, line["name"], said)
-        for line in rates["lines"]
-        if line["kind"] == "spans" and line["name"] != "warm-up"
-        for start, until, rate, said in zip(line["x"], line["until"], line["y"], line["says"], strict=True)
-    )
-    assert len(spans) == len(cell.probes)
-    for (start, until, rate, state, said), probe in zip(spans, cell.probes, strict=True):
-        assert start < until
-        assert rate == pytest.approx(probe.rate_per_s, rel=1e-3)
-        assert {state} == {verdict.state for verdict in probe.counts}
-        assert state in said
-    assert {"met", "missed"} <= {span[3] for span in spans}
-    assert all(before[1] <= after[0] for before, after in pairwise(spans))
-    assert item["end"] == pytest.approx(sum(load.ends_s for load in cell.loads))
-    assert times["rules"] == [{"y": 20_000_000, "text": "limit 20.0 ms"}]
-    p99 = named(times, "p99")["y"]
-    assert p99 == [pytest.approx(probe.p99_ns, rel=1e-3) for probe in cell.probes if probe.p99_ns]
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_advice_names_the_directory_if_it_is_kept(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
+) -> None:
+    named = list[str | None]()
+
+    def build(run: object, folder: str | None, judging: object) -> Report:
+        named.append(folder)
+        return report
+
+    report = run_report(store)
+    monkeypatch.setattr(views, "build_report", build)
+    assert write_run_views(store, is_kept=is_kept) is report
+    assert named == [str(store.folder) if is_kept else None]
 
 
-def test_the_answers_the_knee_and_the_overload_test_are_drawn(cell: CellLimit, item: TimeItem) -> None:
-    rates, _ = item["panels"]
-    (answer,) = cell.limits
-    (zone,) = rates["zones"]
-    assert (zone["low"], zone["high"]) == pytest.approx((answer.passed_per_s, answer.failed_per_s), rel=1e-3)
-    assert cell.knee is not None
-    assert rates["rules"][0]["y"] == pytest.approx(cell.knee.rate_per_s, rel=1e-3)
-    assert cell.beyond is not None
-    asked = named(rates, "overload test: offered")
-    assert len(asked["x"]) == len(asked["y"]) + 1 == len(cell.beyond.course) + 1
-    assert asked["y"] == [pytest.approx(moment.asked_per_s, rel=1e-3) for moment in cell.beyond.course]
-    names = [stretch["name"] for stretch in item["stretches"]]
-    assert names.count("overload") == 1
-    assert "start 2" in names
-    assert "and the overload test" in item["says"]
+@pytest.mark.parametrize(("cells", "copied"), [(49, False), (50, True)])
+def test_a_copy_of_the_process_makes_the_page_of_fifty_cells(
+    store: RunStore, searched: RunStore, monkeypatch: pytest.MonkeyPatch, cells: int, *, copied: bool
+) -> None:
+    asked = list[bool]()
 
+    @contextmanager
+    def beside(make: Callable[[], bytes], *, copies: bool) -> Iterator[Callable[[], bytes]]:
+        asked.append(copies)
+        yield make
 
-def test_it_is_on_the_page_and_in_no_published_format(report: LimitReport) -> None:
-    assert b'data-view="probes" data-place="0"' in RENDERERS["html"](report)
-    stored = RENDERERS["json"](report)
-    assert b'"loads"' not in stored
-    assert b"data-view" not in RENDERERS["html"](LimitReport.model_validate_json(stored)).split(b"<script")[0]
+    def page(_report: AnyReport, _beside: object) -> bytes:
+        return b"the page"
+
+    monkeypatch.setattr(views, "made_beside", beside)
+    monkeypatch.setattr(renderers, "as_html", page)
+    monkeypatch.setattr(views, "FORMATS", {name: FORMATS[name] for name in ("html", "json")})
+    report = run_report(store)
+    (*_, one) = report.cells
+    write_views(store, report.model_copy(update={"cells": (one,) * cells}))
+    assert asked == [copied]
+    assert (store.folder / "report.html").read_bytes() == b"the page"
+    search = search_report(searched)
+    write_views(searched, search.model_copy(update={"cells": search.cells * cells}))
+    assert asked == [copied, False], "the page of a search is short"

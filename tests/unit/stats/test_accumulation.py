@@ -55,3 +55,10 @@ def test_the_second_half_grows_about_as_fast_as_the_first(late: float, *, grows:
 def test_a_step_is_no_growth_by_request(step: float, *, grows: bool) -> None:
     stepped = 100 + ANSWERED + np.where(ANSWERED >= 400, step, 0.0)
     assert (of(stepped) is not None) is grows
+
+
+@pytest.mark.parametrize(("step", "grows"), [(750.0, True), (825.0, False)])
+def test_no_part_grows_by_three_tenths_of_all(step: float, *, grows: bool) -> None:
+    """Two steps, in both halves alike: 850 of 2,875 by the slope, which is 0.296 of it; or 925 of 3,063, 0.302."""
+    stepped = 100 + ANSWERED + np.where(ANSWERED >= 300, step, 0.0) + np.where(ANSWERED >= 700, step, 0.0)
+    assert (of(stepped) is not None) is grows

@@ -1,6 +1,7 @@
 """Distributions, compared with a library that is too large, and too slow to import."""
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from redline.stats.distributions import (
+    _binomial_quantile,
+    _stirling,
     beta_below,
     chi2_quantile,
     chi2_tails,
@@ -103,3 +106,37 @@ def test_tails_and_quantiles_are_those_of_scipy() -> None:
 
 def test_no_values_hold_no_quantile() -> None:
     assert quantile_ranks(0, 0.5, 0.95) is None
+
+
+@pytest.mark.parametrize("q", [0.001, 0.1, 0.37, 0.9, 0.999])
+@pytest.mark.parametrize("share", [1e-9, 1.1e-6, 1e-3, 0.2, 0.31, 0.9, 0.999, 1 - 1e-6])
+def test_a_quantile_of_the_binomial_is_found_where_the_normal_distribution_is_far_from_it(
+    share: float, q: float
+) -> None:
+    for count in (1, 2, 5, 17, 100, 1000):
+        assert _binomial_quantile(share, count, q) == int(stats.binom.ppf(share, count, q)), count
+
+
+def test_a_tail_that_is_just_the_confidence_is_enough() -> None:
+    assert quantile_ranks(3, 0.5, 0.75) == (1, 3), "of three values, the first and the last by three quarters"
+    assert quantile_ranks(3, 0.5, 0.76) is None
+
+
+def test_as_many_rises_as_falls_are_no_trend() -> None:
+    assert kendall_p(np.array([0.0, 1.0, 1.0, 0.0])) == 1.0
+
+
+def test_of_very_many_values_the_chance_of_one_order_is_none() -> None:
+    assert kendall_p(np.arange(170.0)) == pytest.approx(2 / math.factorial(170))
+    assert kendall_p(np.arange(171.0)) == kendall_p(np.arange(172.0)) == 0.0
+
+
+def test_stirlings_remainder_is_exact() -> None:
+    """Half of the logarithm of 2 pi, and logarithms of factorials, by 50 digits."""
+    with localcontext() as digits:
+        digits.prec = 50
+        pi = Decimal("3.14159265358979323846264338327950288419716939937511")
+        for n in (1, 2, 14, 15, 16, 20, 60):
+            whole = Decimal(math.factorial(n)).ln()
+            formula = (n + Decimal("0.5")) * Decimal(n).ln() - n + (2 * pi).ln() / 2
+            assert _stirling(n) == pytest.approx(float(whole - formula), abs=3e-16 if n >= 15 else 1e-13)

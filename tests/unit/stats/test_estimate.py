@@ -32,13 +32,15 @@ from redline.stats.estimate import (
     over_hosts,
     over_trials,
     paired,
+    paired_difference,
     rounds_for,
     scatter_of,
     scatter_showing,
     shown_by,
     unpaired,
+    within_trials,
 )
-from redline.stats.samples import DRAWS, LogRatios, Merged, Sample, resamples
+from redline.stats.samples import DRAWS, Floats, LogRatios, Merged, Sample, resamples
 from tests.fakes.trials import World
 
 Compare = Callable[[Sample, Sample], Contrast | None]
@@ -384,3 +386,77 @@ def test_hosts_are_a_spread_where_both_ran_on_the_same() -> None:
     assert _over_hosts(rates(0.0, 1.1, 2.0, 2.1, hosts=on)) is None
     assert _over_hosts(rates(0.0, 1.1, 2.0, 2.1, hosts=on), theirs) is None
     assert _over_hosts(ours, rates(0.0, 1.0, 1.0, 1.0, hosts=on)) is None
+
+
+class Scored(LogRatios):
+    """A sample whose batches have these scores."""
+
+    def __init__(self, *scores: list[float]) -> None:
+        super().__init__(np.zeros(len(scores)))
+        self._scores = np.array(scores)
+
+    @property
+    def scores(self) -> Floats | None:
+        return self._scores
+
+
+def within(sample: Sample, against: Sample | None = None) -> tuple[float, float]:
+    found = within_trials(sample, against)
+    assert found is not None
+    return found.variance, found.freedom
+
+
+def test_the_variance_within_trials_is_that_of_their_batches_without_what_all_share() -> None:
+    """Batches have means of 2 and 5, trials of 1.5, 4 and 5, all 3.5: the squares left over are 7 of 2 degrees."""
+    sample = Scored([1.0, 2.0], [3.0, 5.0], [2.0, 8.0])
+    assert within(sample) == pytest.approx((7 / 2 * 3 * 2, 2))
+    assert within_trials(sample, sample) == Spread(0.0, 2), "of the same scores nothing is left"
+    against = Scored([1.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+    without = within_trials(Scored([0.0, 2.0], [3.0, 5.0], [2.0, 8.0]))
+    assert without is not None
+    assert within(sample, against) == pytest.approx((without.variance, 2))
+
+
+def test_a_single_trial_or_batch_or_another_cut_has_no_variance_within() -> None:
+    sample = Scored([1.0, 2.0], [3.0, 5.0])
+    assert within(sample) == pytest.approx((0.25 / 1 * 4, 1))
+    assert within_trials(Scored([1.0, 2.0, 4.0])) is None
+    assert within_trials(Scored([1.0], [2.0])) is None
+    assert within_trials(sample, Scored([1.0, 2.0], [3.0, 5.0], [2.0, 8.0])) is None
+    assert within_trials(sample, LogRatios(np.zeros(2))) is None
+    assert within_trials(LogRatios(np.zeros(2))) is None
+
+
+def test_hosts_that_differ_just_as_their_trials_do_are_no_spread() -> None:
+    """Means of 0 and 5, trials 3 and 4 around them: 25 between hosts, and 25 within."""
+    assert over_hosts(np.array([-3.0, 3.0, 1.0, 9.0]), list("aabb")) is None
+    assert over_hosts(np.array([-3.0, 3.0, 1.01, 9.01]), list("aabb")) is not None
+
+
+def test_a_difference_is_as_wide_as_its_trials_and_its_slots() -> None:
+    def half(resolution: float, other: float) -> float:
+        cell = Ratios(np.array([4.0, 6.0]), np.ones(2), resolution)
+        found = paired_difference(cell, Ratios(np.array([2.0, 2.0]), np.ones(2), other), Metric.P99)
+        assert found.value == 3
+        assert found.low is not None
+        return 3 - found.low
+
+    t = stats.t.ppf(0.975, 1)
+    exact = (half(0.0, 0.0) / t) ** 2
+    assert exact == pytest.approx(1.0), "the trials differ by 2, so their mean has a variance of 1"
+    assert (half(0.1, 0.0) / t) ** 2 == pytest.approx(exact + (0.1 * 5) ** 2 / 12)
+    assert (half(0.1, 0.2) / t) ** 2 == pytest.approx(exact + ((0.1 * 5) ** 2 + (0.2 * 2) ** 2) / 12)
+    once = Ratios(np.array([4.0]), np.ones(1))
+    alone = paired_difference(once, once, Metric.P99)
+    assert (alone.value, alone.low, alone.high, alone.method) == (0, None, None, METHOD_NONE)
+
+
+def test_a_contrast_allows_for_a_bias_only_where_there_is_one() -> None:
+    ratio = Estimate(value=1.1, low=None, high=None, unit="ratio", n=3, method=METHOD_NONE)
+    spreads = (Spread(0.0004, 8.0),)
+    plain, biased = Contrast(ratio, spreads, 0.0), Contrast(ratio, spreads, 0.0, bias=0.05)
+    assert plain.p == Contrast(ratio, spreads, 0.0, bias=0.0).p
+    assert plain.p == pytest.approx(2 * stats.t.sf(math.log(1.1) / 0.02, 8))
+    assert plain.p is not None
+    assert biased.p is not None
+    assert biased.p > plain.p

@@ -58,3 +58,11 @@ def test_the_ranks_of_several_starts_are_summed() -> None:
 def test_the_line_is_not_extended_below_a_tenth_of_the_usual_cost() -> None:
     falls = CostGrowth(first=1.0, per_request=-0.001, share=0.1, requests=1, usual=2.0)
     assert falls.at(np.array([0.0, 500.0, 900.0])).tolist() == pytest.approx([1.0, 0.5, 0.2])
+
+
+def test_a_line_that_begins_near_zero_has_a_share_of_a_tenth_of_the_usual_cost() -> None:
+    """Ten costs from 0.01 on by 1 each: the usual one is 4.51, of which a tenth is 0.451."""
+    found = growth([start(*(0.01 + at for at in range(10)))], 0.001)
+    assert found is not None
+    assert found.usual == pytest.approx(4.51)
+    assert found.share == pytest.approx(9 / 0.451)

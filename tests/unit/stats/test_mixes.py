@@ -78,3 +78,19 @@ def test_a_single_start_with_few_slices_has_no_interval() -> None:
     rng = np.random.default_rng(1)
     made = MixStart(tuple(costs(rng, float(cost), 5) for cost in COSTS_NS), costs(rng, 5e4, 5), WEIGHTS)
     assert divided([made], WEIGHTS).share(0) is None
+
+
+@pytest.mark.parametrize("missing", [1.1, 1.0, 0.9, 0.4])
+def test_the_ends_of_a_share_allow_for_what_the_sum_leaves_open(missing: float) -> None:
+    """The mix costs so many times what its requests do by themselves, exactly."""
+    exact = [Costs(cost * np.ones(30), np.ones(30)) for cost in COSTS_NS]
+    mix = Costs(missing * float(WEIGHTS @ COSTS_NS) * np.ones(30), np.ones(30))
+    found = divided([MixStart(tuple(exact), mix, 1000 * WEIGHTS)] * 3, WEIGHTS)
+    total = 1 / missing
+    assert found.whole.value == pytest.approx(total)
+    for at, own in enumerate(SHARES):
+        share = found.share(at)
+        assert share is not None
+        low = max(0.0, min(own, own * total - max(0.0, total - 1)))
+        high = min(1.0, max(own, own * total + max(0.0, 1 - total)))
+        assert (share.value, share.low, share.high) == pytest.approx((own, low, high))

@@ -13,6 +13,7 @@ from redline.stats.samples import DRAWS, LogRatios, Merged, Quantiles, Ratios, b
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 def test_few_trials_have_all_their_resamples_with_their_chances(n: int) -> None:
+    resamples.cache_clear()
     drawn = resamples(n)
     assert len(drawn.weights) == math.comb(2 * n - 1, n)
     assert set(drawn.weights.sum(axis=1)) == {n}
@@ -26,6 +27,7 @@ def test_few_trials_have_all_their_resamples_with_their_chances(n: int) -> None:
 
 
 def test_many_trials_have_a_fixed_draw_of_them() -> None:
+    resamples.cache_clear()
     drawn = resamples(8)
     assert drawn.weights.shape == (DRAWS, 8)
     assert set(drawn.weights.sum(axis=1)) == {8}
@@ -160,3 +162,41 @@ def test_trials_without_requests_have_no_quantile_of_their_own_in_several() -> N
     assert sample.value == alone.value
     assert sample.resampled.tolist() == alone.resampled.tolist()
     assert "by_trial" not in vars(sample)
+
+
+def test_a_quantile_is_searched_between_those_of_its_trials() -> None:
+    spread = [[*[1e6 * at] * 4, *[2e6 * at] * 4, *[3e6 * at] * 4] for at in (1, 4, 10)]
+    quantile = Quantiles([Histogram.of(times) for times in spread], 0.5)
+    values = quantile.merged.table[0]
+    _, low, high = quantile._rows(np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 0.0, 3.0]]))
+    assert values[low] == pytest.approx([2e6] * 3, rel=0.01)
+    assert values[high] == pytest.approx([20e6] * 3, rel=0.01)
+
+
+@pytest.mark.parametrize(("batches", "scored"), [(1, False), (2, True)])
+def test_two_batches_show_what_varies_within_a_trial(batches: int, *, scored: bool) -> None:
+    merged = with_parts(5, batches=batches)
+    assert (merged.sample(0.5).scores is not None) is scored
+    (several,) = Quantiles.several(with_parts(5, batches=batches), (0.5,))
+    assert (several.scores is not None) is scored
+    assert merged.batches == batches
+    assert with_parts(5, batches=14).batches == 10
+    assert Merged(merged.histograms).batches == 0
+
+
+def test_batches_of_trials_of_other_lengths_are_cut_alike() -> None:
+    times = [[Histogram.of([1e6] * count) for count in counts] for counts in ((1, 2, 3, 4, 5), (6, 7))]
+    merged = Merged([Histogram.merged(own) for own in times], times)
+    assert merged.batches == 2
+    assert merged.batch_totals.tolist() == [[3, 12], [6, 7]]
+
+
+def test_what_is_released_is_made_again() -> None:
+    merged = Merged(parts(6))
+    (before,) = Quantiles.several(merged, (0.9,))
+    assert merged.sample(0.9) is before
+    merged.release()
+    assert "resampled" not in vars(before)
+    (after,) = Quantiles.several(merged, (0.9,))
+    assert after is not before
+    assert after.resampled.tolist() == Quantiles(parts(6), 0.9).resampled.tolist()

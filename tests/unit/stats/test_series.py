@@ -12,6 +12,7 @@ from redline.stats.series import (
     WINDOW,
     Groups,
     Plateau,
+    _surely,
     clipped,
     critical_gap,
     interval_excess,
@@ -213,3 +214,17 @@ def test_a_clipped_series_is_near_its_running_median(values: list[float]) -> Non
     off = np.abs(clipped(np.array(values)) - middle)
     assert np.all(off <= np.abs(np.array(values) - middle))
     assert np.all(np.sign(clipped(np.array(values)) - middle) * np.sign(np.array(values) - middle) >= 0)
+
+
+def test_a_value_just_between_two_levels_strays_from_neither() -> None:
+    values = np.array([0.0] * 10 + [2.0] * 8 + [1.0] * 2)
+    levels = Plateau(0, 10, 0.0), Plateau(10, 20, 2.0)
+    sure = _surely(values, *levels, 0.1, 0.5)
+    assert sure > 0
+    assert _surely(-values, Plateau(0, 10, -0.0), Plateau(10, 20, -2.0), 0.1, 0.5) == sure
+    assert _surely(values, *levels, 0.1, 2.0) == sure, "the least difference is enough"
+    assert _surely(values, *levels, 0.1, 2.01) == 0
+    values[-2:] = 0.9
+    assert _surely(values, *levels, 0.1, 0.5) == 0, "two of ten are more than a tenth"
+    values[-1] = 2.0
+    assert _surely(values, *levels, 0.1, 0.5) == sure, "one of ten is not"

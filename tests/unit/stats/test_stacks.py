@@ -163,3 +163,15 @@ def test_deep_stacks_need_no_deep_recursion() -> None:
 def test_what_was_allocated_is_no_function() -> None:
     stacks = Stacks({Stack(("a/B.make_[j]", "byte[]_[i]")): 2, Stack(("a/B.make_[j]", "byte[]_[k]")): 3})
     assert normal(stacks, of_classes=True).weights == {Stack(("a.B.make", "[byte[]]")): 5}
+
+
+def test_a_tree_of_just_as_many_frames_as_may_be_is_not_cut() -> None:
+    """A thread group of 10, of which 6 are below a and 4 below b: a tree of three frames."""
+    stacks = Stacks({Stack(("a",)): 6, Stack(("b",)): 4})
+    assert len(tree(stacks, most=3).nodes) == 3
+    assert tree(stacks, most=3).least == 0
+    cut = tree(stacks, most=2)
+    assert [cut.frames[node.frame] for node in cut.nodes][1:] == ["a"]
+    assert cut.least == 0.6
+    assert tree(stacks, most=2, least=0.7).least == 0.7
+    assert [node.weight for node in tree(stacks, least=0.6).nodes] == [10, 6], "six tenths are enough for six tenths"
