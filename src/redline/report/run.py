@@ -32,6 +32,7 @@ from redline.report.table import table_section
 from redline.report.timelines import trial_items, trials_section
 from redline.report.trials import precision_text
 from redline.report.watched import watched_sections
+from redline.report.why import why_sections
 
 UNFINISHED = "! This run is not complete: "
 """The beginning of the notice about a run that lacks recordings."""
@@ -69,6 +70,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(encoded_section, on=Medium.TEXT),
     Chapter(request_sections),
     Chapter(stream_sections),
+    Chapter(why_sections),
     Chapter(profile_sections),
     Chapter(findings_section, on=Medium.TEXT),
     Chapter(of_several(findings_section), on=Medium.PAGE),
