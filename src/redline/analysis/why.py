@@ -24,7 +24,7 @@ from redline.model import (
     Stacks,
     WhyReport,
 )
-from redline.stats.accounting import FEWEST_STARTS, Difference, Part, SampledServer, SampledStart, account
+from redline.stats.accounting import FEWEST_STARTS, MeanDifference, PartCost, SampledServer, SampledStart, account
 from redline.stats.distributions import t_quantile
 from redline.stats.samples import CONFIDENCE
 from redline.stats.stacks import normal
@@ -50,7 +50,7 @@ def why_reports(run: Run, cells: Sequence[CellReport], comparisons: Iterable[Com
     made = list[WhyReport]()
     libraries = run.profiles.libraries() if run.sampled else ()
     for cell_ids in dict.fromkeys(duet.cell_ids for duet in plan.duets):
-        sampled = _Sampled(plan, cell_ids, run.sampled, run.profiles.stacks, libraries)
+        sampled = _SampledDuet(plan, cell_ids, run.sampled, run.profiles.stacks, libraries)
         for target, cell_id in enumerate(cell_ids[COMPARED:], COMPARED):
             whole = _whole(ratios.get((cell_id, cell_ids[0])), levels.get(cell_ids[0]))
             made.append(sampled.report(target, whole))
@@ -77,7 +77,7 @@ class _Server:
     unsampled_ns: float | None
 
 
-class _Sampled:
+class _SampledDuet:
     """The sampled starts of a duet."""
 
     def __init__(
@@ -131,26 +131,29 @@ class _Sampled:
     def report(self, target: int, whole: Estimate | None) -> WhyReport:
         """The report of the server at this place."""
         starts = [start for start in self._starts if len(start) > target + 1]
-        report = WhyReport(
-            cell_id=self._cell_ids[target], baseline_id=self._cell_ids[0], starts=len(starts), whole_ns=whole
-        )
+        cell_id, baseline_id = self._cell_ids[target], self._cell_ids[0]
         if len(starts) < FEWEST_STARTS:
-            return report.model_copy(update={"problem": self._why_not(len(starts))})
+            problem = self._why_not(len(starts))
+            return WhyReport(
+                cell_id=cell_id, baseline_id=baseline_id, starts=len(starts), whole_ns=whole, problem=problem
+            )
         functions = account([_start([server.functions for server in start], target) for start in starts])
         libraries = account([_start([server.libraries for server in start], target) for start in starts])
         owners = {name: owner for start in starts for server in start for name, owner in server.owners.items()}
         used = [start[place].functions for start in starts for place in (0, target, -1)]
-        return report.model_copy(
-            update={
-                "profiler": self._profiler,
-                "samples": sum(sum(server.samples.values()) for server in used),
-                "functions": tuple(_cost(part, owners[part.name]) for part in functions.parts),
-                "tested": functions.tested,
-                "others_ns": _estimate(functions.others),
-                "rest_ns": None if whole is None else _rest(whole, functions.whole),
-                "libraries": tuple(_cost(part) for part in libraries.parts),
-                "overhead": _overhead(starts),
-            }
+        return WhyReport(
+            cell_id=cell_id,
+            baseline_id=baseline_id,
+            starts=len(starts),
+            whole_ns=whole,
+            profiler=self._profiler,
+            samples=sum(sum(server.samples.values()) for server in used),
+            functions=tuple(_cost(part, owners[part.name]) for part in functions.parts),
+            tested=functions.tested,
+            others_ns=_estimate(functions.others),
+            rest_ns=None if whole is None else _rest(whole, functions.whole),
+            libraries=tuple(_cost(part) for part in libraries.parts),
+            overhead=_overhead(starts),
         )
 
     def _why_not(self, starts: int) -> str:
@@ -199,7 +202,7 @@ def _cpu_ns(blocks: Iterable[DuetBlock], target: int) -> float | None:
     return sum(known) / completed if completed and len(known) == len(used) and sum(known) else None
 
 
-def _cost(part: Part, library: str = "") -> CodeCost:
+def _cost(part: PartCost, library: str = "") -> CodeCost:
     return CodeCost(
         name=part.name,
         library=library,
@@ -210,12 +213,12 @@ def _cost(part: Part, library: str = "") -> CodeCost:
     )
 
 
-def _estimate(difference: Difference) -> Estimate:
+def _estimate(difference: MeanDifference) -> Estimate:
     low, high = difference.value - difference.half_width, difference.value + difference.half_width
     return Estimate(value=difference.value, low=low, high=high, unit="ns", n=difference.freedom + 1, method=_METHOD)
 
 
-def _rest(whole: Estimate, accounted: Difference) -> Estimate:
+def _rest(whole: Estimate, accounted: MeanDifference) -> Estimate:
     """The whole without what the sampled starts account for; both are independent."""
     value = whole.value - accounted.value
     low = high = None

@@ -43,7 +43,7 @@ class SampledStart:
 
 
 @dataclass(frozen=True)
-class Difference:
+class MeanDifference:
     """A difference in nanoseconds per request: its mean over starts, and the standard error."""
 
     value: float
@@ -64,13 +64,13 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartCost:
     """A function (or library): its cost per request on both sides, and the difference."""
 
     name: str
     before_ns: float
     after_ns: float
-    difference: Difference
+    difference: MeanDifference
     p_adjusted: float
 
 
@@ -78,9 +78,9 @@ class Part:
 class Accounting:
     """The parts that surely differ, the largest difference first; all others together; and the sum of both."""
 
-    parts: tuple[Part, ...]
-    others: Difference
-    whole: Difference
+    parts: tuple[PartCost, ...]
+    others: MeanDifference
+    whole: MeanDifference
     tested: int
 
 
@@ -95,7 +95,7 @@ def account(starts: Sequence[SampledStart]) -> Accounting:
     differences = [_difference(after[name] - before[name], _chance(starts, [name])) for name in tested]
     adjusted = holm_adjust([difference.p for difference in differences])
     parts = [
-        Part(name, float(before[name].mean()), float(after[name].mean()), difference, p)
+        PartCost(name, float(before[name].mean()), float(after[name].mean()), difference, p)
         for name, difference, p in zip(tested, differences, adjusted, strict=True)
         if p < ALPHA
     ]
@@ -116,11 +116,11 @@ def _mean(servers: Sequence[SampledServer], of: Callable[[SampledServer], float]
     return sum(map(of, servers)) / len(servers)
 
 
-def _difference(values: Floats, chance: float) -> Difference:
+def _difference(values: Floats, chance: float) -> MeanDifference:
     """The mean over starts. Its variance is that over starts, or that of counting samples, whichever is larger."""
     count = len(values)
     over_starts = float(values.var(ddof=1)) / count
-    return Difference(float(values.mean()), math.sqrt(max(over_starts, chance)), count - 1)
+    return MeanDifference(float(values.mean()), math.sqrt(max(over_starts, chance)), count - 1)
 
 
 def _chance(starts: Sequence[SampledStart], names: Iterable[str]) -> float:
