@@ -394,7 +394,7 @@ class Profiler(Monitor, Protocol):
         """Stop sampling. `finish` does this too."""
 
     def facts(self, traffic: Traffic | None) -> ProfileFacts:
-        """Keep the samples of that traffic's measurement. Called after the server has ended."""
+        """Keep the samples of that traffic's measurement, or all without it. Called after the load."""
 
 
 class Profilers(Protocol):
@@ -403,8 +403,8 @@ class Profilers(Protocol):
     def missing(self, variant: Variant, profile: Profile, progress: Callable[[str], None]) -> str:
         """Prepare a profiler, and fetch it if necessary. Returns why it is missing, with a hint, or an empty text."""
 
-    def profiler(self, planned: PlannedTrial, cell: Cell, folder: Path) -> Profiler:
-        """The profiler of one trial, whose files go to the folder, `RUN/profiles/NAME`."""
+    def profiler(self, planned: PlannedTrial | PlannedDuet, cell: Cell, folder: Path) -> Profiler:
+        """The profiler of a server of one trial or duet, whose files go to the folder, `RUN/profiles/NAME`."""
 
 
 class Executor(Protocol):

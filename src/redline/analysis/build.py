@@ -24,6 +24,7 @@ from redline.analysis.resolution import resolutions
 from redline.analysis.results import CellResult, Results, judge_run
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.analysis.unrecorded import unrecorded
+from redline.analysis.why import why_reports
 from redline.findings import host_mode
 from redline.model import (
     CellReport,
@@ -110,6 +111,7 @@ def build(run: Run, folder: str | None = "", judging: Judging = judge_in_turn) -
         next_command=next_command(plan.suite, by_axis, run.manifest.command) if plan.suite.screened else "",
         profiles=profiles,
         unprofiled=plan.unprofiled,
+        why=why_reports(run, cells, comparisons),
         skipped=plan.skipped,
         lost_starts=lost_starts(run),
         duet_timelines=duet_timelines(duets),
@@ -121,7 +123,7 @@ def build(run: Run, folder: str | None = "", judging: Judging = judge_in_turn) -
 
 def _unread_recordings(run: Run) -> Iterator[str]:
     """Yield why starts and profiled trials cannot be used; findings say it of the trials of cells."""
-    stored: list[DuetRecording | Recording] = [*run.duets, *run.profiled]
+    stored: list[DuetRecording | Recording] = [*run.duets, *run.profiled, *run.sampled]
     for made in stored:
         if made.failure is not None and made.failure.kind == "unread":
             yield made.failure.message
@@ -158,7 +160,7 @@ def _run_report(run: Run, results: Mapping[str, CellResult]) -> RunReport:
         complete=run.complete or manifest.same is not None,
         same=manifest.same,
         trials_done=len(run.done),
-        trials_planned=len(run.wanted) + len(manifest.plan.profiled),
+        trials_planned=len(run.wanted) + len(manifest.plan.profiled) + len(manifest.plan.sampled),
         threshold=suite.threshold,
         suite_text=manifest.suite_text,
         trials_repeated=len(run.repeated),

@@ -155,6 +155,7 @@ class ComparisonAsk(RequestAsk):
     abort_when: tuple[str, ...] = ()
     same_answers: bool = False
     parallel: bool = False
+    why: bool = False
     seed: int = 1
     threshold: str | None = None
 

@@ -70,6 +70,8 @@ def comparison_document(
     document |= settings(ask, "budget", "timeout", "threshold", "seed")
     if ask.same_answers:
         document["same_answers"] = Given(part("same_answers"), True)
+    if ask.why:
+        document["why"] = Given(part("why"), True)
     if ask.parallel:
         document["design"] = Given(part("parallel"), "parallel-duet")
     return kept_alive_or_not(document | aborted_when(ask.abort_when), ask)

@@ -398,6 +398,7 @@ class AbFlags(RequestFlags):
     )
     same_answers: bool = switch("--same-answers", "Refuse servers that answer differently.")
     parallel: bool = switch("--parallel", "Load A and B at the same time, on cores of their own.")
+    why: bool = switch("--why", "Then sample both by a profiler: in which functions do they differ?")
     seed: int = flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
     output: Path | None = flag("-o --output", "DIR", "Keep it there.")
     resume: Path | None = flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")

@@ -4,6 +4,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -349,6 +350,8 @@ class TrialsView(Panel):
 
     def _progress(self) -> str:
         """`3 of 10`; where a budget says how many starts there are, only which this is."""
+        if isinstance(self._step, PlannedDuet) and self._step.profile is not None:
+            return f"sampled start {self._step.round + 1} of {self._sampled_starts}"
         if self._budget_ns is not None:
             return f"start {self._step.round + 1 if self._step else 1}"
         return f"{min(self._done + 1, self._plan.length)} of {self._plan.length}"
@@ -360,11 +363,23 @@ class TrialsView(Panel):
         is_filled = auto is not None and not self._plan.suite.alone and auto.precision is None
         return auto.budget_ns if auto is not None and is_filled else None
 
+    @property
+    def _sampled_starts(self) -> int:
+        return 1 + max((duet.round for duet in self._plan.sampled), default=-1)
+
+    @cached_property
+    def _sampled_ns(self) -> int:
+        """The expected time of the sampled starts."""
+        without = self._plan.sampling((), self._plan.unprofiled)
+        return expected_length_ns(self._plan) - expected_length_ns(without)
+
     def _left_ns(self) -> float:
         """The remaining time: of the budget, or from the pace so far, or from the plan before the first trial ends."""
         since_ns = (time.monotonic() - self._ended_last) * 1e9
+        if self._sampled_ns and isinstance(self._step, PlannedDuet) and self._step.profile is not None:
+            return self._sampled_ns * (1 - self._step.round / self._sampled_starts) - since_ns
         if self._budget_ns is not None:
-            return self._budget_ns - self._spent_ns - since_ns
+            return self._budget_ns - self._spent_ns - since_ns + self._sampled_ns
         done_here = self._done - self._begun_with
         each_ns = expected_length_ns(self._plan) / max(1, self._plan.length)
         if done_here > 0:

@@ -12,6 +12,7 @@ from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.journey_traffic import JourneyTraffic
 from redline.model.plan import PLACES
+from redline.model.profile import ProfileFacts
 from redline.model.recording import SETUP, CpuOwner, Failure, Series, ServerFacts
 from redline.model.streams import STREAMS, StreamTraffic
 from redline.model.traffic import (
@@ -195,6 +196,7 @@ class DuetRecording(Frozen):
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
     hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")
+    profiles: tuple[ProfileFacts, ...] = omitted_if_default((), "of each server, by target, if they were sampled")
     series: tuple[Series, ...] = omitted_if_default((), "of the machine and the engine, over the whole load")
     server_series: tuple[tuple[Series, ...], ...] = omitted_if_default(
         (), "of the processes of each server and of its proxies, by target; empty for one that was not started here"
@@ -203,7 +205,7 @@ class DuetRecording(Frozen):
     def unusable(self, why: str) -> "DuetRecording":
         """The place of this start in its run, and why nothing else of it is used."""
         failure = Failure.of_unread(why)
-        nothing = dict.fromkeys(("servers", "owners", "hosts", "series", "server_series"), ())
+        nothing = dict.fromkeys(("servers", "owners", "hosts", "profiles", "series", "server_series"), ())
         return self.model_copy(update={**nothing, "traffic": None, "failure": failure})
 
     def with_blocks(self, blocks: Iterable[DuetBlock]) -> "DuetRecording":

@@ -23,6 +23,8 @@ COPY = "number of the build of its servers that runs, from 0"
 PLACES = "numbers of the sets of cores, the control's last, if servers are loaded at the same time"
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
 WARMED_BY = "the load of the warm-up, if it differs; the cell's own load then runs for 15 s before it counts"
+SAMPLED_NS = 2_000_000_000
+"""The least measurement of each server in a sampled duet: profilers take up to a second to begin on a busy machine."""
 SETTLING_NS = 15_000_000_000
 """How long a cell's own load runs after `warmup_by` before it counts.
 
@@ -116,6 +118,7 @@ class Suite(Frozen):
     abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends loads early")
     objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default({}, "sets of objectives by name, if named")
     profile: tuple[Profile, ...] = omitted_if_default((), "profiles that further trials of each cell make")
+    why: bool = omitted_if_default(default=False, description="sampled starts of duets account for the differences")
     driver: str | None = omitted_if_default(None, "the driver of another package, in place of redline-engine")
     monitors: tuple[str, ...] = omitted_if_default((), "monitors of other packages that watch every trial")
     engine: EngineMode = omitted_if_default(EngineMode())
@@ -205,7 +208,15 @@ class Suite(Frozen):
 
     def for_search(self, trials: int) -> "Suite":
         """The suite without keys only for runs, with `trials` fresh starts at the ends of each answer."""
-        of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "alone": True, "builds": 1, "profile": ()}
+        of_runs = {
+            "ceiling": None,
+            "auto": None,
+            "design": "interleaved",
+            "alone": True,
+            "builds": 1,
+            "profile": (),
+            "why": False,
+        }
         return self.model_copy(update={**of_runs, "rest_ns": 0, "trials": trials})
 
     @property
@@ -299,8 +310,15 @@ class Cell(Frozen):
         return self.model_copy(update={"load": self.load.model_copy(update={"duration_ns": 2 * self.load.duration_ns})})
 
     @property
+    def under_samplers(self) -> "Cell":
+        """The cell in a sampled duet: measured three times as long or more, the first quarter without profilers."""
+        if not self.load.goes_on_alike:
+            return self
+        return self.under(self.load.lasting(max(3 * self.load.duration_ns, SAMPLED_NS)))
+
+    @property
     def unprofiled_ns(self) -> int:
-        """The measurement time of a cell `under_profiler` before its profile, and again after it."""
+        """The measurement time of a cell before its profile; `under_profiler` also after it."""
         return self.load.duration_ns // 4 if self.load.goes_on_alike else 0
 
     @property
@@ -352,6 +370,15 @@ class PlannedDuet(Frozen):
     places: tuple[int, ...] = omitted_if_default((), PLACES)
     build_number: int = omitted_if_default(0, COPY)
     warmup_ns: int | None = omitted_if_default(None, "the longest warm-up of a server; absent: as its cells say", ge=0)
+    profile: Literal["cpu"] | None = omitted_if_default(None, "the profile of every server; its ratios are not used")
+
+    def sampled(self) -> "PlannedDuet":
+        """The same duet with a profiler on each server."""
+        return self.model_copy(update={"profile": "cpu"})
+
+    def at(self, position: int) -> "PlannedDuet":
+        """The same duet at another position."""
+        return self.model_copy(update={"position": position})
 
 
 class Skipped(Frozen):
@@ -374,12 +401,13 @@ class Plan(Frozen):
     duets: tuple[PlannedDuet, ...] = omitted_if_default((), "their positions are among those of the trials")
     profiled: tuple[PlannedTrial, ...] = omitted_if_default((), "further trials, with a profiler")
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that cannot be made, and why")
+    sampled: tuple[PlannedDuet, ...] = omitted_if_default((), "further duets, with a profiler on each server")
     skipped: tuple[Skipped, ...] = ()
 
     @model_validator(mode="after")
     def _has_its_cells(self) -> "Plan":
         named = {trial.cell_id for trial in (*self.trials, *self.profiled)}
-        named.update(*(duet.cell_ids for duet in self.duets))
+        named.update(*(duet.cell_ids for duet in (*self.duets, *self.sampled)))
         if lacking := sorted(named - self.cells.keys()):
             raise ValueError(f"it has no cell `{lacking[0]}`, which it plans to load")
         return self
@@ -394,6 +422,10 @@ class Plan(Frozen):
         """The plan with these profiled trials, and the reasons for missing profiles."""
         return self.model_copy(update={"profiled": trials, "unprofiled": without})
 
+    def sampling(self, duets: tuple[PlannedDuet, ...], without: tuple[Skipped, ...]) -> "Plan":
+        """The plan with these sampled duets, and the reasons for missing profiles."""
+        return self.model_copy(update={"sampled": duets, "unprofiled": without})
+
     @property
     def steps(self) -> tuple[PlannedTrial | PlannedDuet, ...]:
         """Trials and duets by position."""
@@ -401,8 +433,8 @@ class Plan(Frozen):
 
     @property
     def length(self) -> int:
-        """The number of trials and duets, profiled trials included."""
-        return len(self.trials) + len(self.duets) + len(self.profiled)
+        """The number of trials and duets, those with a profiler included."""
+        return len(self.trials) + len(self.duets) + len(self.profiled) + len(self.sampled)
 
     @property
     def not_run_here(self) -> dict[str, str]:

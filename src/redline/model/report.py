@@ -21,6 +21,7 @@ from redline.model.profiled import ProfileReport
 from redline.model.run import Kind, SameBuilds
 from redline.model.timeline import DuetTimeline
 from redline.model.validity import Bound
+from redline.model.why import WhyReport
 
 REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
 
@@ -217,6 +218,7 @@ class Report(Frozen):
     next_command: str = omitted_if_default("", "after a screen: runs the full matrix of the axes that matter")
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
+    why: tuple[WhyReport, ...] = omitted_if_default((), "the functions in which compared servers differ")
     skipped: tuple[Skipped, ...]
     lost_starts: tuple[LostStarts, ...] = omitted_if_default((), "the starts of duets that give no ratio, and why")
     duet_timelines: SkipJsonSchema[tuple[DuetTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone

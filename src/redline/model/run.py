@@ -150,6 +150,7 @@ class Run(Frozen):
     recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
     duets: tuple[DuetRecording, ...] = omitted_if_default(())
     profiled: tuple[Recording, ...] = omitted_if_default((), "recordings of trials with a profiler")
+    sampled: tuple[DuetRecording, ...] = omitted_if_default((), "recordings of duets with a profiler on each server")
     profiles: InstanceOf[StoredProfiles] | None = Field(default=None, exclude=True)
     enough: Enough | None = omitted_if_default(None)
     repeated: tuple[int, ...] = omitted_if_default((), "positions of repeated trials and duets, once per repetition")
@@ -167,8 +168,8 @@ class Run(Frozen):
     @property
     def done(self) -> frozenset[int]:
         """The positions of all steps that have a recording, duets and profiled trials included."""
-        others = {duet.position for duet in self.duets} | {recording.position for recording in self.profiled}
-        return frozenset(self.positions) | others
+        duets = {duet.position for duet in (*self.duets, *self.sampled)}
+        return frozenset(self.positions) | duets | {recording.position for recording in self.profiled}
 
     def by_cell(self) -> dict[str, list[int]]:
         """Indices into `recordings` by cell id; empty for a cell without recordings."""
@@ -188,4 +189,5 @@ class Run(Frozen):
     @property
     def complete(self) -> bool:
         """Whether every wanted step has a recording."""
-        return len(self.done) == len(self.wanted) + len(self.manifest.plan.profiled)
+        plan = self.manifest.plan
+        return len(self.done) == len(self.wanted) + len(plan.profiled) + len(plan.sampled)

@@ -112,7 +112,7 @@ def profile_sections(report: Report) -> Iterator[Section]:
     groups: dict[str, list[ProfileReport]] = {}
     for profile in report.profiles:
         groups.setdefault(_title(profile), []).append(profile)
-    if not groups and not report.unprofiled:
+    if not groups and (report.why or not report.unprofiled):
         return
     colours = _colours(report)
     unprofiled = (f"Not profiled: {cell.slug}: {cell.reason}." for cell in report.unprofiled)

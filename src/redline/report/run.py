@@ -40,6 +40,7 @@ from redline.report.table import table_section
 from redline.report.timelines import trial_items, trials_section
 from redline.report.trials import precision_text
 from redline.report.watched import watched_sections
+from redline.report.why import why_sections
 
 UNFINISHED = "! This run is not complete: "
 """The beginning of the notice about a run that lacks recordings."""
@@ -81,6 +82,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(besides_loads(request_sections), on=Medium.TERMINAL),
     Chapter(request_sections, on=Medium.WRITTEN),
     Chapter(stream_sections),
+    Chapter(why_sections),
     Chapter(profile_sections),
     Chapter(findings_section, on=Medium.TEXT),
     Chapter(of_several(findings_section), on=Medium.PAGE),

@@ -18,7 +18,7 @@ from redline.launching.route import RouteLauncher
 from redline.launching.servers import ServersLauncher
 from redline.model import Cell, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.model.traffic import Phase
-from redline.ports import Executor, Placement, RunningServer, ServerUsage
+from redline.ports import Executor, Placement, Profilers, RunningServer, ServerUsage
 from redline.running.host_pair import HostPair
 from redline.running.own_monitors import own_monitors
 from redline.running.record import Tools
@@ -69,6 +69,14 @@ def builds_servers(suite: Suite) -> bool:
     return any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries)
 
 
+def _profilers(suite: Suite, cache: Path) -> Profilers | None:
+    """Load the profilers that a suite needs, which are no core. Raises UsageError where they are absent."""
+    if not suite.profile and not suite.why:
+        return None
+    profilers: Profilers = extra("profilers", part("profile") if suite.profile else part("why"))(cache)
+    return profilers
+
+
 def hosts_by_name() -> Any:
     """Load what knows other hosts, which is no core. Raises UsageError where it is absent."""
     return extra("hosts", part("on"))
@@ -92,7 +100,7 @@ def workbench(
         placement=plan_placement() if is_given else Placement(),
         processes=processes_of,
         fixed_work_ns=driver.fixed_work_ns,
-        profilers=extra("profilers", f"{part('profile')}")(cache) if suite.profile else None,
+        profilers=_profilers(suite, cache),
         compilers_of=lambda server: watching.compilers_of(watch(server).pids),
         duet_monitors=_duet_monitors,
         watch=watch,

@@ -17,10 +17,11 @@ from redline.model import (
     DuetTraffic,
     Failure,
     PlannedDuet,
+    ProfileFacts,
     Series,
     ServerFacts,
 )
-from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer, ServerWatch
+from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, Profiler, RunningServer, ServerWatch
 from redline.running.aborting import AskedDuetAbort
 from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, follow_server, of_its_sockets, verify, warm_up
@@ -50,7 +51,7 @@ class DuetStart:
 
     `logs` gives the folder for the logs of a duet. With `keep_interrupted`, Ctrl-C ends a load early and keeps what was
     measured. With `same_answers`, servers that answer differently fail before the load. `log_is_kept`: whether the
-    user can read the logs afterwards.
+    user can read the logs afterwards. `profilers` makes those of a sampled duet's servers.
     """
 
     planned: tuple[PlannedDuet, ...]
@@ -61,10 +62,13 @@ class DuetStart:
     keep_interrupted: bool = False
     same_answers: bool = False
     log_is_kept: bool = True
+    profilers: Callable[[PlannedDuet], tuple[Profiler, ...]] = lambda _planned: ()
 
     def cells_of(self, planned: PlannedDuet, *, first: bool = True) -> tuple[Cell, ...]:
         """Return a duet's cells, and the baseline's again as control; after the `first` duet they warm up for less."""
         cells = [self.cells[cell_id] for cell_id in planned.cell_ids]
+        if planned.profile is not None:
+            cells = [cell.under_samplers for cell in cells]
         if planned.warmup_ns is not None and not first:
             cells = [cell.warming_up_for(planned.warmup_ns) for cell in cells]
         return (*cells, cells[0])
@@ -112,13 +116,14 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
-            turn = _Turn(duet, is_first=not was_loaded, after_mix=start.is_within(duet, warm))
+            after_mix, profilers = start.is_within(duet, warm), start.profilers(duet)
+            turn = _Turn(duet, is_first=not was_loaded, after_mix=after_mix, profilers=profilers)
             recorded = _begun(turn, tools, setup_ns)
             launch_ns = 0
             if number == 0:
                 began_ns = time.monotonic_ns()
                 try:
-                    servers = _launched(start, duet, tools, running, setup_ns.append)
+                    servers = _launched(start, turn, tools, running, setup_ns.append)
                 except LaunchError as error:
                     with suppress(LaunchError):  # the first error has precedence
                         running.close()  # the other servers may still start, and their commands take time
@@ -160,11 +165,13 @@ class _Turn:
     """A duet among those of its start.
 
     `is_first`: nothing was loaded before it. `after_mix`: the servers were warm in a mix that contains its requests.
+    `profilers` sample its servers; none in most duets.
     """
 
     planned: PlannedDuet
     is_first: bool = False
     after_mix: bool = False
+    profilers: tuple[Profiler, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,7 @@ class _Served:
     users: int | None = None
     series: tuple[Series, ...] = ()
     server_series: tuple[tuple[Series, ...], ...] = ()
+    profiles: tuple[ProfileFacts, ...] = ()
 
 
 def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Served], DuetRecording]:
@@ -207,6 +215,7 @@ def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Ser
             users=seen.users,
             series=seen.series,
             server_series=seen.server_series,
+            profiles=seen.profiles,
             traffic=seen.traffic,
             failure=seen.failure,
             hosts=hosts(),
@@ -216,9 +225,11 @@ def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Ser
 
 
 def _launched(
-    start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitStack, on_setup: Callable[[int], object]
+    start: DuetStart, turn: _Turn, tools: Tools, running: ExitStack, on_setup: Callable[[int], object]
 ) -> tuple[RunningServer, ...]:
     """Launch the servers of all duets; `running` stops them. Logs are with the first duet's. Raises LaunchError."""
+    first = turn.planned
+    envs = [profiler.env for profiler in turn.profilers]
     cells, logs = start.cells_of(first), start.logs(first)
     where, _ = _placements(first, tools.placement, 0)
     launches = [
@@ -228,6 +239,7 @@ def _launched(
             logs / f"server-{place}.log",
             first.seed * len(cells) + place,
             first.build_number,
+            envs[place] if envs else {},
             on_setup=on_setup,
             log_is_kept=start.log_is_kept,
             place=place,
@@ -259,6 +271,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
     names = [cell.variant.slug for cell in cells]
     abort = AskedDuetAbort(cells[0].abort_when, [*names[:-1], f"the second {names[-1]}"])
     watches, monitors = _Watches(servers, tools.watch), _Monitors(servers, tools)
+    samplers = _Samplers(turn.profilers, servers, cells[0].unprofiled_ns * len(cells))
 
     def started(pid: int) -> None:
         abort.started(pid)
@@ -267,6 +280,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
     def seen(block: DuetBlock) -> None:
         watches.look()
         start.on_block(planned, block)
+        samplers.seen(block)
         abort.seen(block)
 
     options = replace(
@@ -297,11 +311,21 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     finally:
+        samplers.end()
         series, of_servers = monitors.finish()
     died = next((death for server in servers if (death := server.death()) is not None), None)
     traffic, owners = watches.finish(traffic)
     of_servers = _proved(of_servers, owners)
-    return _Served(facts, owners, traffic, died or failure, users=users, series=series, server_series=of_servers)
+    return _Served(
+        servers=facts,
+        owners=owners,
+        traffic=traffic,
+        failure=died or failure,
+        users=users,
+        series=series,
+        server_series=of_servers,
+        profiles=samplers.facts(),
+    )
 
 
 def _taken(
@@ -374,6 +398,34 @@ class _Monitors:
             tuple(series for series in own if series.subject not in _AROUND and series.name in _OF_SERVERS)
             for own in seen
         )
+
+
+class _Samplers:
+    """The profilers of the servers of a duet, which sample from a time of the measurement on."""
+
+    def __init__(self, profilers: Sequence[Profiler], servers: Sequence[RunningServer], after_ns: int) -> None:
+        self._profilers, self._after_ns, self._measured_from_ns = profilers, after_ns, -1
+        for profiler, server in zip(profilers, servers, strict=False):
+            follow_server(server, [profiler], ())
+
+    def seen(self, block: DuetBlock) -> None:
+        """Begin to sample, once the servers were measured for long enough without."""
+        if block.phase != "measure" or not block.slices:
+            return
+        if self._measured_from_ns < 0:
+            self._measured_from_ns = block.slices[0].start_ns
+        if block.slices[-1].end_ns - self._measured_from_ns >= self._after_ns:
+            for profiler in self._profilers:
+                profiler.begin()
+
+    def end(self) -> None:
+        """Stop sampling."""
+        for profiler in self._profilers:
+            profiler.end()
+
+    def facts(self) -> tuple[ProfileFacts, ...]:
+        """Keep the samples."""
+        return tuple(profiler.facts(None) for profiler in self._profilers)
 
 
 def _drive(

@@ -54,7 +54,16 @@ class LocalExecutor:
             keep_interrupted=not plan.suite.alone,
             same_answers=plan.suite.same_answers,
             log_is_kept=self.log_is_kept,
+            profilers=self._samplers,
         )
+
+    def _samplers(self, planned: PlannedDuet) -> tuple[Profiler, ...]:
+        """The profilers of the servers of a duet, the control's last; none unless it is sampled."""
+        if planned.profile is None or self.tools.profilers is None:
+            return ()
+        cells = cells_of(self.plan, planned)
+        folders = [(cell, self.store.profile_folder(planned, cell)) for cell in (*cells, cells[0])]
+        return tuple(self.tools.profilers.profiler(planned, cell, folder) for cell, folder in folders)
 
     def _profiler(self, planned: PlannedTrial, cell: Cell) -> Profiler | None:
         if planned.profile is None or self.tools.profilers is None:

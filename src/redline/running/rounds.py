@@ -34,24 +34,33 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
     """Run every trial and duet of the plan that has no recording yet, in the plan's order; store each when it ends.
 
     If steal disturbed them, they are repeated at the end of their round, a trial with its partner, within a budget. A
-    suite that leaves the number of trials open gets rounds until they are enough. Then come the profiled trials. If the
-    session ends early (an interrupt, a full disk), the recordings stay and a later session runs the rest.
+    suite that leaves the number of trials open gets rounds until they are enough. Then come the trials and duets with
+    profilers. If the session ends early (an interrupt, a full disk), the recordings stay and a later session runs the
+    rest.
 
     If servers are only compared, a failure ends the session once no duet of other servers is left without one, unless
     it is a wrong answer in the first round and others are right; so does a condition of `abort_when`, without an error.
     An interrupt keeps what a duet has measured so far; a later session makes both again. Raises KeyboardInterrupt,
     StoreError, and DriveError for that failure.
     """
-    _run_rounds(plan, store, executor, listener, decide)
+    given_up = _run_rounds(plan, store, executor, listener, decide)
     done = store.positions()
     for recording in executor.execute([trial for trial in plan.profiled if trial.position not in done]):
         assert isinstance(recording, Recording), "no duet is profiled"
         cell = plan.cells[recording.cell_id]
         store.save(recording, cell, profiled=True)
         listener.trial_ended(recording, cell)
+    for recording in executor.execute([duet for duet in plan.sampled if duet.position not in done and not given_up]):
+        assert isinstance(recording, DuetRecording), "only duets are sampled"
+        cells = tuple(plan.cells[cell_id] for cell_id in recording.cell_ids[:-1])
+        store.save(recording, cells[0], profiled=True)
+        listener.duet_ended(recording, cells)
+        if recording.is_interrupted:
+            raise KeyboardInterrupt
 
 
-def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
+def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> bool:
+    """Run the rounds. Returns whether they were given up, so that nothing else is measured."""
     kept, known, auto = _Kept(plan, store, listener), store.enough(), plan.suite.auto is not None
     done, repeats = kept.done, Repeats(plan, store)
     kept.tell()
@@ -64,15 +73,16 @@ def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: Trial
             if known is not None:
                 store.save_enough(known)
         if known is not None and round_ >= known.rounds:
-            return
+            return False
         while left:
             for recording in executor.execute(left):
                 kept.keep(recording)
                 if kept.is_given_up:
-                    return
+                    return True
             if left := repeats.of_round(steps):
                 listener.repeated(left)
                 kept.forget(left)
+    return False
 
 
 class _Kept:

@@ -236,11 +236,13 @@ class RunSession:
 def _profilable(plan: Plan, bench: Workbench, listener: SessionListener) -> Plan:
     """Return the plan without profiles that cannot be made on this machine; the listener gets these."""
     profilers, missing = bench.tools.profilers, dict[tuple[str, Profile], str]()
-    if profilers is None or not plan.profiled:
+    if profilers is None or not (plan.profiled or plan.sampled):
         return plan
+    wanted = [(trial.cell_id, trial.profile) for trial in plan.profiled]
+    wanted += [(cell_id, duet.profile) for duet in plan.sampled for cell_id in duet.cell_ids]
     with listener.building() as progress:
-        for trial in plan.profiled:
-            variant, profile = plan.cells[trial.cell_id].variant, trial.profile
+        for cell_id, profile in wanted:
+            variant = plan.cells[cell_id].variant
             if profile is not None and (variant.slug, profile) not in missing:
                 missing[variant.slug, profile] = profilers.missing(
                     variant, profile, lambda line: progress(Building(("the profiler",), line))

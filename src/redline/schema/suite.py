@@ -443,6 +443,12 @@ class SuiteSchema(Schema):
         "locks of its server, or CPU time of the load engine; a profile, or a list of them",
         examples=["cpu", ["cpu", "alloc"]],
     )
+    why: bool = Field(
+        default=False,
+        description="after the duets, further starts with a profiler on each server, which say in which functions "
+        "the servers' CPU time differs",
+        examples=[True],
+    )
     driver: Annotated[str, Field(pattern=OPTION_NAME)] | None = Field(
         default=None,
         description="a driver of an installed package that makes the load, by name; default: redline-engine",

@@ -11,7 +11,8 @@ Layout, version 1 (docs/reference/run-directory.md):
     duets/0008-SLUG.json         one per duet, named by its position and the cell of its baseline
     calibration.json             the duets that compared pairs of hosts before the run, if there were several
     profiles/0009-SLUG.json      one per trial with a profiler, named by its position; never compared
-    profiles/0009-SLUG.cpu/      the files of its profiler
+    profiles/0009-SLUG.cpu/      the files of its profiler, or of that of a sampled duet's server
+    sampled/0010-SLUG.json       one per duet with a profiler on each server
     probes/SLUG/0007.json        one per load of a search on a cell, in chronological order
     logs/0007-SLUG/              the output of server and engine
     enough.json                  why the run stopped, if its suite leaves the number of rounds open
@@ -25,7 +26,7 @@ import glob
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, TypeVar
@@ -65,7 +66,7 @@ _COMMANDS: Mapping[Kind, str] = {"run": "run", "comparison": "ab", "search": "li
 """The command that makes a directory of each kind."""
 VIEW = "results.json"
 """The view that a directory of any kind has, with the whole report."""
-_MEASURED = ("recordings", "duets", "profiles", "probes")
+_MEASURED = ("recordings", "duets", "profiles", "sampled", "probes")
 """The folders of recordings."""
 
 
@@ -167,7 +168,10 @@ class RunStore:
 
     def duets_said(self, plan: Plan) -> tuple[DuetRecording, ...]:
         """The same; one that cannot be used has failed, and its failure says why."""
-        planned, files = {duet.position: duet for duet in plan.duets}, self._files("duets")
+        return self._duets_in("duets", plan.duets)
+
+    def _duets_in(self, folder: str, duets: Sequence[PlannedDuet]) -> tuple[DuetRecording, ...]:
+        planned, files = {duet.position: duet for duet in duets}, self._files(folder)
         return tuple(duet_of(file, planned[position]) for position, file in files.items() if position in planned)
 
     def save_probe(self, made: ProbeRecording, cell: Cell) -> None:
@@ -312,7 +316,8 @@ class RunStore:
 
     def positions(self) -> frozenset[int]:
         """The positions in the plan that have a recording."""
-        return frozenset(position for folder in ("recordings", "duets", "profiles") for position in self._files(folder))
+        folders = ("recordings", "duets", "profiles", "sampled")
+        return frozenset(position for folder in folders for position in self._files(folder))
 
     def run(self) -> Run:
         """The run so far; its recordings are read on access. Raises StoreError only if its manifest cannot be read.
@@ -329,6 +334,7 @@ class RunStore:
             recordings=StoredRecordings(kept, lambda position: trial_of(files[position], planned[position])),
             duets=self.duets_said(plan),
             profiled=self.profiled(plan),
+            sampled=self._duets_in("sampled", plan.sampled),
             profiles=StoredProfiles(self.stacks, lambda: load_libraries(*_catalogues_of(plan))),
             enough=_if_readable(self.enough, unread, None),
             repeated=self.repeated(),
@@ -339,7 +345,7 @@ class RunStore:
 
     def _unplanned(self, plan: Plan) -> Iterator[str]:
         """Yield what is said of files that are named like recordings of the plan, and are none."""
-        for name, planned in (("recordings", plan.trials), ("duets", plan.duets), ("profiles", plan.profiled)):
+        for name, planned in _steps_by_folder(plan).items():
             known = {step.position for step in planned}
             for position, file in self._files(name).items():
                 if position not in known:
@@ -386,7 +392,7 @@ class RunStore:
         """The folder for the output of server and engine during a trial or duet; made if it does not exist."""
         return self.create_folder(f"logs/{_stem(planned.position, cell.slug)}")
 
-    def profile_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
+    def profile_folder(self, planned: PlannedTrial | PlannedDuet, cell: Cell) -> Path:
         """Create a new folder for the files of a profiler; the folder of an earlier attempt stays."""
         name = f"{_stem(planned.position, cell.slug)}.{planned.profile}"
         with as_store_error(self.folder / "profiles"):
@@ -397,7 +403,10 @@ class RunStore:
 
     def save(self, recording: Recording | DuetRecording, cell: Cell, *, profiled: bool = False) -> None:
         """Write a recording, completely or not at all. The cell of a duet is its baseline's cell."""
-        folder = "duets" if isinstance(recording, DuetRecording) else "profiles" if profiled else "recordings"
+        if isinstance(recording, DuetRecording):
+            folder = "sampled" if profiled else "duets"
+        else:
+            folder = "profiles" if profiled else "recordings"
         self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
@@ -406,8 +415,12 @@ def _parts(manifest: Manifest) -> tuple[str, ...]:
     plan = manifest.plan
     if manifest.search is not None:
         return tuple(f"probes/{cell.slug}" for cell in plan.cells.values())
-    measured = {"recordings": plan.trials, "duets": plan.duets, "profiles": plan.profiled}
-    return tuple(name for name, planned in measured.items() if planned)
+    return tuple(name for name, planned in _steps_by_folder(plan).items() if planned)
+
+
+def _steps_by_folder(plan: Plan) -> Mapping[str, Sequence[PlannedTrial | PlannedDuet]]:
+    """The steps of a plan by the folder of their recordings."""
+    return {"recordings": plan.trials, "duets": plan.duets, "profiles": plan.profiled, "sampled": plan.sampled}
 
 
 def _catalogues_of(plan: Plan) -> tuple[Path, ...]:

@@ -1,7 +1,7 @@
 """Suite -> Plan: the trials with their order and seeds, and an estimate of their duration. Pure."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -52,6 +52,8 @@ _PROFILES_OF_OTHERS: tuple[Profile, ...] = ("cpu",)
 """The supported profiles by runtime of the server; the engine can always be profiled."""
 
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
+_SAMPLED_STARTS = 8
+"""Sampled starts of each duet: functions are tested by Student's t over starts (docs/decisions/0048-why.md)."""
 _SHORTEST_DUET_NS = 1_000_000_000
 """The least time for the slices of a duet, where a recording is shorter."""
 
@@ -80,7 +82,7 @@ def make_plan(
     scenario and load are neighbours, before or after their baselines. They share the seed of the load, so compared
     cells get the same arrivals. Places come from hashes of seed, round and names: without a server, seeds and
     order of the others stay. Duets of the same servers follow each other, because one start serves all of them.
-    Trials with profilers come last.
+    Trials and duets with profilers come last.
 
     `unavailable` says by variant slug why a server cannot be run: its cells are skipped, as are the cells of impossible
     variants and of scenarios that need another value of an option. `capacities`, measured by `make_capacity_plan`, give
@@ -89,7 +91,7 @@ def make_plan(
     first = capacity_loads(suite)
     least_ns = _SHORTEST_DUET_NS if suite.has_duets else 0
     loads = [load.within_recording(least_ns) for load in suite.loads if load not in first]
-    return _with_profiles(_plan(suite, loads, unavailable, capacities))
+    return _with_samples(_with_profiles(_plan(suite, loads, unavailable, capacities)))
 
 
 def _plan(
@@ -147,6 +149,29 @@ def _with_profiles(plan: Plan) -> Plan:
     return plan.profiling(tuple(wanted), tuple(without))
 
 
+def _with_samples(plan: Plan) -> Plan:
+    """The plan with sampled starts of every duet whose servers can be sampled, or the reasons why there are none."""
+    if not plan.suite.why:
+        return plan
+    without, wanted = dict.fromkeys(plan.unprofiled), list[tuple[str, ...]]()
+    for cell_ids in dict.fromkeys(duet.cell_ids for duet in plan.duets):
+        unsampled = _unsampled(plan, cell_ids)
+        reasons = {_without_profile(variant, "cpu", reason, "suite"): None for variant, reason in unsampled}
+        without |= reasons
+        if not reasons:
+            wanted.append(cell_ids)
+    _, duets = _rounds(plan.suite, plan.cells, wanted, range(_SAMPLED_STARTS), first_position=plan.length)
+    return plan.sampling(tuple(duet.sampled() for duet in duets), tuple(without))
+
+
+def _unsampled(plan: Plan, cell_ids: Sequence[str]) -> Iterator[tuple[Variant, str]]:
+    """Yield the servers that cannot be sampled in a duet, with the reason."""
+    for variant in (plan.cells[cell_id].variant for cell_id in cell_ids):
+        reason = "it is not started here" if variant.is_attached else cannot_profile(variant, "cpu")
+        if reason:
+            yield variant, reason
+
+
 def cannot_profile(variant: Variant, profile: Profile) -> str:
     """The reason why no profiler supports this profile of the server, whatever is installed; empty if one does."""
     if profile == "engine":
@@ -170,7 +195,14 @@ def without_profiles(plan: Plan, missing: Mapping[tuple[str, Profile], str]) -> 
             without[_without_profile(variant, trial.profile, reason, "machine")] = None
         else:
             kept.append(trial.at(len(plan.steps) + len(kept)))
-    return plan.profiling(tuple(kept), tuple(without))
+    sampled = list[PlannedDuet]()
+    for duet in plan.sampled:
+        variants = [plan.cells[cell_id].variant for cell_id in duet.cell_ids]
+        reasons = [(it, reason) for it in variants if (reason := missing.get((it.slug, "cpu")))]
+        without |= {_without_profile(it, "cpu", reason, "machine"): None for it, reason in reasons}
+        if not reasons:
+            sampled.append(duet.at(len(plan.steps) + len(kept) + len(sampled)))
+    return plan.profiling(tuple(kept), tuple(without)).sampling(tuple(sampled), tuple(without))
 
 
 def _without_profile(variant: Variant, profile: Profile, reason: str, cause: Literal["suite", "machine"]) -> Skipped:
@@ -288,6 +320,7 @@ def expected_length_ns(plan: Plan) -> int:
     """The estimated duration of the plan in nanoseconds, without builds and with the longest warm-ups."""
     trials_ns = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
     trials_ns += sum(expected_trial_ns(plan.cells[trial.cell_id].under_profiler) for trial in plan.profiled)
+    trials_ns += _duets_ns(plan, plan.sampled, lambda duet: _least_loaded_ns(duet, _alive(plan, duet)))
     if plan.duets and (budget_ns := _budget_ns(plan)) is not None:
         return trials_ns + max(budget_ns, least_length_ns(plan))
     starts = (
@@ -318,7 +351,8 @@ def _budget_ns(plan: Plan) -> int | None:
 
 def _alive(plan: Plan, duet: PlannedDuet) -> list[Cell]:
     """The cells of a duet, with the baseline's cell once more as the control. Every cell has the time of a trial."""
-    return [plan.cells[cell_id] for cell_id in (*duet.cell_ids, duet.cell_ids[0])]
+    cells = [plan.cells[cell_id] for cell_id in (*duet.cell_ids, duet.cell_ids[0])]
+    return cells if duet.profile is None else [cell.under_samplers for cell in cells]
 
 
 def _duets_ns(plan: Plan, duets: Sequence[PlannedDuet], loaded_ns: Callable[[PlannedDuet], int]) -> int:

@@ -176,6 +176,7 @@ def check_for_hosts(suite: Suite) -> None:
         ),
         (suite.builds > 1, "several builds of each server", "leave out `builds`"),
         (bool(suite.profile), "profiles", "leave out `profile`; they can be made on the server's host itself"),
+        (suite.why, "starts that say why servers differ", "leave out `why`"),
         (suite.driver is not None, "a driver of another package", "leave out `driver`"),
         (bool(suite.monitors), "monitors of other packages", "leave out `monitors`"),
         (suite.design == "parallel-duet", "parallel duets", "use `design: duet`"),

@@ -14,6 +14,7 @@ from redline.extras.profiling.texts import slices_of, speedscope
 from redline.files import write_atomically
 from redline.model import (
     Cell,
+    PlannedDuet,
     PlannedTrial,
     Profile,
     ProfileFacts,
@@ -49,7 +50,7 @@ class MachineProfilers:
                 self._failed = str(error)
         return self._failed
 
-    def profiler(self, planned: PlannedTrial, cell: Cell, folder: Path) -> "TrialProfiler":
+    def profiler(self, planned: PlannedTrial | PlannedDuet, cell: Cell, folder: Path) -> "TrialProfiler":
         """The profiler of a trial, which writes to the folder."""
         profile = planned.profile or "cpu"
         kind: ProfileKind = "cpu" if profile == "engine" else profile

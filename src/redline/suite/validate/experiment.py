@@ -47,6 +47,9 @@ def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Lo
         if schema.same_answers:
             message = "`same_answers` is about the servers of a duet"
             sheet.wrong(("same_answers",), message, "write `design: duet`, or remove it", key=True)
+        if schema.why:
+            message = "`why` is about the servers of a duet"
+            sheet.wrong(("why",), message, "write `design: duet`, or remove it", key=True)
     else:
         _check_duets(sheet, schema, compared)
     if schema.metric == "throughput":

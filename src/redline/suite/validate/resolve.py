@@ -113,6 +113,7 @@ def suite_of(
         objective_sets={name: conditions for name, conditions in objectives.items() if name},
         abort_when=schema.abort_when,
         profile=tuple(dict.fromkeys(schema.profile)),
+        why=schema.why,
         driver=schema.driver,
         monitors=tuple(dict.fromkeys(schema.monitors)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),

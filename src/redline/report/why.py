@@ -1,0 +1,115 @@
+"""Why compared servers differ: a sentence for each, and the functions that surely differ."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from redline.document import format as fmt
+from redline.document.blocks import Block, Column, Line, Look, Prose, Section, Table, line
+from redline.model import CodeCost, Comparison, Estimate, Metric, Report, WhyReport
+from redline.report.views import groups
+from redline.stats.stacks import KERNEL_MARK
+
+TITLE = "Why"
+_US = 1000.0
+_ROWS, _NAMED = 10, 3
+"""The most functions in the table, and in the sentence."""
+
+
+def why_sections(report: Report) -> Iterator[Section]:
+    """How differences of CPU time divide among functions; empty unless that was asked for."""
+    blocks = list[Block]()
+    for why in report.why:
+        blocks.append(Prose((_sentence(report, why),), listed=True))
+        if why.functions:
+            blocks.append(_table(why))
+    if blocks:
+        blocks.append(Prose.of(_notes(report.why), "dim"))
+        yield Section(TITLE, tuple(blocks), anchor="why")
+
+
+def _sentence(report: Report, why: WhyReport) -> Line:
+    """`B needs 3.1% more CPU per request [+2.4, +3.9], +1.31 µs: +0.98 ± 0.12 µs in often; …`."""
+    servers = {cell.cell_id: cell.server for cell in report.cells}
+    where = {cell.cell_id: group.where(report.cells) for group in groups(report) for cell in group.cells}
+    place: tuple[str, Look] = (where[why.cell_id], "dim")
+    head = _whole(report, why, servers[why.cell_id])
+    if why.problem:
+        return line(place, f"{head}; no function is named: {why.problem}")
+    named = [f"{_microseconds(cost.difference_ns)} in {name_of(cost)}" for cost in why.functions[:_NAMED]]
+    if (more := len(why.functions) - _NAMED) > 0:
+        named.append(f"{fmt.count(more, 'further function')} in the table")
+    if not named:
+        named = [f"no function surely differs, of {fmt.integer(why.tested)}"]
+    if why.others_ns is not None:
+        named.append(f"{_microseconds(why.others_ns)} in {'many small ones' if why.functions else 'all together'}")
+    if why.rest_ns is not None:
+        named.append(f"not accounted for: {_microseconds(why.rest_ns)}")
+    return line(place, f"{head}: {'; '.join(named)}")
+
+
+def _whole(report: Report, why: WhyReport, server: str) -> str:
+    ratio = next((known.ratio for known in report.comparisons if _is_of(known, why)), None)
+    if ratio is None or why.whole_ns is None:
+        return f"how much more CPU {server} needs is not known"
+    more = "more" if ratio.value >= 1 else "less"
+    size = fmt.percent(abs(ratio.value - 1))
+    return f"{server} needs {size} {more} CPU per request {fmt.change_bounds(ratio)}, {_microseconds(why.whole_ns)}"
+
+
+def _is_of(comparison: Comparison, why: WhyReport) -> bool:
+    """Whether a comparison is that of the CPU time of these two."""
+    return comparison.metric is Metric.CPU_PER_REQUEST and (comparison.cell_id, comparison.baseline_id) == (
+        why.cell_id,
+        why.baseline_id,
+    )
+
+
+def _table(why: WhyReport) -> Table:
+    rows = tuple(
+        (
+            name_of(cost),
+            cost.library,
+            _amount(cost.before_ns, cost.difference_ns),
+            _amount(cost.after_ns, cost.difference_ns),
+            _microseconds(cost.difference_ns),
+        )
+        for cost in why.functions[:_ROWS]
+    )
+    heads = (Column("before", "right"), Column("after", "right"), Column("difference", "right"))
+    return Table((Column("function"), Column("library"), *heads), rows)
+
+
+def name_of(cost: CodeCost) -> str:
+    """A function, said to be the kernel's if it is."""
+    name = cost.name.removesuffix(KERNEL_MARK)
+    return name if name == cost.name else f"{name} (kernel)"
+
+
+def _notes(reports: Sequence[WhyReport]) -> Iterator[str]:
+    used = next((why for why in reports if why.samples), None)
+    if used is None:
+        return
+    cost = "" if used.overhead is None else f"; sampling changes CPU per request by {fmt.with_bounds(used.overhead)}"
+    yield (
+        f"CPU time in a function itself, per request. {used.profiler}, {fmt.integer(used.samples)} samples, "
+        f"{fmt.count(used.starts, 'further start')} that no other number includes{cost}. "
+        f"Named is what differs with 95% confidence among all functions."
+    )
+
+
+def _places(of: Estimate) -> int:
+    half = 0.0 if of.low is None or of.high is None else (of.high - of.low) / 2 / _US
+    return min(4, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 2
+
+
+def _amount(ns: float, beside: Estimate) -> str:
+    """A cost in µs, with as many digits as the difference beside it has."""
+    return f"{ns / _US:,.{_places(beside)}f} µs"
+
+
+def _microseconds(difference: Estimate) -> str:
+    """`+0.98 ± 0.12 µs`, with two digits of the half width."""
+    places, value = _places(difference), difference.value / _US
+    if difference.low is None or difference.high is None:
+        return f"{fmt.signed(value, places)} µs"
+    return f"{fmt.signed(value, places)} ± {(difference.high - difference.low) / 2 / _US:,.{places}f} µs"

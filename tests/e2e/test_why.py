@@ -1,0 +1,67 @@
+"""`redline ab --why` names the function in which a cost was planted, and none of equal servers."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redline.extras.profiling import commands
+from redline.model import Report
+from tests.e2e.conftest import Redline
+
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
+
+SOURCE = Path(__file__).parents[1] / "fakes" / "servers" / "burning.c"
+PLANTED = 15
+"""Percent that `seldom`, which does 30 units of work of 100, does more."""
+
+
+@pytest.fixture
+def perf() -> None:
+    if reason := commands.missing(commands.PERF):
+        pytest.skip(reason)
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+
+
+def built(folder: Path, name: str, units: int) -> str:
+    """The command of a server whose function `seldom` does this many units of work."""
+    source = SOURCE.read_text().replace("seldom(30 * 4000)", f"seldom({units} * 4000)")
+    (folder / f"{name}.c").write_text(source)
+    flags = ["-O1", "-fno-omit-frame-pointer", "-pthread"]
+    subprocess.run(["cc", *flags, "-o", str(folder / name), str(folder / f"{name}.c")], check=True)
+    return f"{folder / name} {{port}}"
+
+
+def compared(redline: Redline, folder: Path, *commands: str) -> dict[str, Any]:
+    """The account of the difference of two commands, which is short of time: three starts, and those with profilers."""
+    done = redline("ab", *commands, "--why", "--for", "6s", "--load", "closed:2", "-o", folder / "run")
+    assert done.code == 0, done.err
+    assert "Why" in done.out
+    text = (folder / "run" / "results.json").read_bytes()
+    Report.model_validate_json(text)
+    (why,) = json.loads(text)["why"]
+    assert why.get("problem", "") == "", why
+    assert why["starts"] == 8
+    parts = sum(cost["difference_ns"]["value"] for cost in why.get("functions", ()))
+    assert parts + why["others_ns"]["value"] + why["rest_ns"]["value"] == pytest.approx(why["whole_ns"]["value"])
+    return dict(why)
+
+
+@pytest.mark.usefixtures("perf")
+def test_a_planted_cost_is_named_first_with_its_size(redline: Redline, tmp_path: Path) -> None:
+    base, more = built(tmp_path, "base", 30), built(tmp_path, "more", 30 + PLANTED)
+    why = compared(redline, tmp_path, base, more)
+    first = why["functions"][0]
+    assert first["name"] == "seldom"
+    grown = first["difference_ns"]["value"] / first["before_ns"]
+    assert grown == pytest.approx(PLANTED / 30, rel=0.3)
+
+
+@pytest.mark.usefixtures("perf")
+def test_of_equal_servers_no_function_is_named(redline: Redline, tmp_path: Path) -> None:
+    why = compared(redline, tmp_path, built(tmp_path, "one", 30), built(tmp_path, "other", 30))
+    assert why.get("functions", []) == []

@@ -1,0 +1,128 @@
+"""The account of a difference, from sampled starts to the report's sentence."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from redline.analysis import build_report
+from redline.model import DuetRecording, Failure, ProfileFacts, ProfileFile, Run, Skipped, Slice, Stack, Stacks
+from redline.model.run import StoredProfiles
+from redline.render.renderers import as_markdown
+from redline.suite.planning import make_plan
+from tests.fakes.compared import compared_run
+from tests.fakes.duets import simulated_duet
+from tests.unit.report.test_metrics_of_duets import with_suite
+
+COSTS = {"A": {"often": 0.7, "seldom": 0.3}, "B": {"often": 0.7, "seldom": 0.35}}
+"""Costs of functions: B needs 5% more, all of it in `seldom`."""
+SAMPLES, SECOND = 2_000, 10**9
+
+
+def sampled_run(costs: Mapping[str, Mapping[str, float]] = COSTS, *, problem: str = "") -> Run:
+    """A comparison whose servers were sampled in eight further starts."""
+    run, stacks = with_suite(compared_run(), why=True), dict[str, Stacks]()
+    suite = run.manifest.plan.suite
+    planned = make_plan(suite.model_copy(update={"trials": len(run.duets)}))
+    plan = run.manifest.plan.sampling(planned.sampled, ())
+    total, sampled = sum(costs["B"].values()), list[DuetRecording]()
+    for duet in plan.sampled:
+        made = simulated_duet(100 + duet.round, (1.0, total), cell_ids=duet.cell_ids, position=duet.position)
+        profiles = []
+        for target, name in enumerate("ABA"):
+            file = f"profiles/{duet.position}.{target}"
+            stacks[file] = drawn(np.random.default_rng((duet.round, target)), costs[name])
+            profiles.append(facts(made, file, problem))
+        sampled.append(made.model_copy(update={"round": duet.round, "profiles": tuple(profiles)}))
+    return run.model_copy(
+        update={
+            "manifest": run.manifest.with_plan(plan),
+            "sampled": tuple(sampled),
+            "profiles": StoredProfiles(stacks.__getitem__, tuple),
+        }
+    )
+
+
+def drawn(rng: np.random.Generator, costs: Mapping[str, float]) -> Stacks:
+    shares = np.array([*costs.values()]) / sum(costs.values())
+    weights = Counter[Stack]()
+    for name, weight in zip(costs, rng.multinomial(SAMPLES, shares), strict=True):
+        weights[Stack(("serve", name))] += int(weight)
+    return Stacks(weights)
+
+
+def facts(made: DuetRecording, file: str, problem: str) -> ProfileFacts:
+    assert made.traffic is not None
+    epoch = made.traffic.epoch_unix_ns
+    return ProfileFacts(
+        kind="cpu",
+        subject="server",
+        profiler="perf 6.1",
+        event="cpu-clock",
+        interval=1_003_009,
+        samples=SAMPLES,
+        started=Slice(epoch + 3 * SECOND // 2, epoch + 8 * SECOND // 5),
+        stopped=Slice(epoch + 29 * SECOND // 5, epoch + 6 * SECOND),
+        files=() if problem else (ProfileFile(name=file, form="stacks"),),
+        problem=problem,
+    )
+
+
+def test_the_function_with_the_planted_cost_is_named_with_its_size() -> None:
+    report = build_report(sampled_run())
+    (why,) = report.why
+    assert [cost.name for cost in why.functions] == ["seldom"]
+    difference, whole = why.functions[0].difference_ns, why.whole_ns
+    assert whole is not None
+    assert difference.low is not None
+    assert difference.high is not None
+    assert difference.low < 0.05 * 20_000 < difference.high
+    assert why.others_ns is not None
+    assert why.rest_ns is not None
+    assert difference.value + why.others_ns.value + why.rest_ns.value == pytest.approx(whole.value)
+    assert (why.starts, why.samples, why.overhead is None) == (8, 8 * 3 * SAMPLES, False)
+    text = as_markdown(report).decode()
+    assert "B needs 5" in text
+    assert "in seldom" in text
+    assert "not accounted for" in text
+
+
+def test_of_equal_functions_none_is_named() -> None:
+    report = build_report(sampled_run({"A": COSTS["A"], "B": COSTS["A"]}))
+    (why,) = report.why
+    assert why.functions == ()
+    assert "no function surely differs" in as_markdown(report).decode()
+
+
+def test_what_a_profiler_lacks_is_said_once_and_the_verdict_stands() -> None:
+    report = build_report(sampled_run(problem="perf is not permitted"))
+    (why,) = report.why
+    assert (why.problem, why.starts) == ("perf is not permitted", 0)
+    assert as_markdown(report).decode().count("perf is not permitted") == 1
+    assert any(comparison.verdict is not None for comparison in report.comparisons)
+
+
+def test_servers_that_cannot_be_sampled_have_the_reason() -> None:
+    run = sampled_run()
+    missing = (Skipped(slug="A: cpu", reason="perf is not installed: try `apt install linux-perf`", cause="machine"),)
+    plan = run.manifest.plan.sampling((), missing)
+    report = build_report(run.model_copy(update={"manifest": run.manifest.with_plan(plan), "sampled": ()}))
+    (why,) = report.why
+    assert "A cannot be sampled: perf is not installed" in why.problem
+    assert as_markdown(report).decode().count("perf is not installed") == 1
+
+
+def test_starts_that_failed_are_left_out() -> None:
+    run = sampled_run()
+    failure = Failure(stage="launch", kind="died", message="it exited", hint="")
+    failed = run.sampled[0].model_copy(update={"failure": failure, "traffic": None, "profiles": ()})
+    (why,) = build_report(run.model_copy(update={"sampled": (failed, *run.sampled[1:])})).why
+    assert (why.starts, why.problem) == (7, "")
+
+
+def test_sampled_starts_come_after_all_others_and_only_if_asked_for() -> None:
+    plan = sampled_run().manifest.plan
+    assert [duet.round for duet in plan.sampled] == list(range(8))
+    assert min(duet.position for duet in plan.sampled) > max(step.position for step in plan.steps)
+    assert make_plan(plan.suite.model_copy(update={"why": False})).sampled == ()
