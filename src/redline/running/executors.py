@@ -40,7 +40,9 @@ class LocalExecutor:
             return
         (cell,) = cells_of(self.plan, trial)
         self.listener.trial_started(trial, cell)
-        options = TrialOptions(partial(self.listener.interval_seen, trial), self._profiler(trial, cell))
+        options = TrialOptions(
+            partial(self.listener.interval_seen, trial), self._profiler(trial, cell), log_is_kept=self.log_is_kept
+        )
         yield run_trial(trial, cell, self.tools, self.store.log_folder(trial, cell), options)
 
     def _duets(self, planned: tuple[PlannedDuet, ...]) -> DuetStart:

@@ -40,6 +40,18 @@ def test_nothing_runs_before_each_start_but_the_first(tmp_path: Path, monkeypatc
     assert starts[0] != "rest 2.5 s"
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_trial_is_told_whether_its_log_can_be_read_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    run, seen = simulated_run(trials=1, ceiling=None), list[bool]()
+    monkeypatch.setattr(executors, "run_trial", lambda *args: seen.append(args[-1].log_is_kept))
+    tools = Tools(FakeLauncher([]), FakeDriver([]), lambda _server: (), Placement())
+    executor = LocalExecutor(run.manifest.plan, tools, RunStore(tmp_path), QuietListener(), is_kept)
+    list(executor.execute(run.manifest.plan.trials))
+    assert set(seen) == {is_kept}
+
+
 def test_a_suite_says_how_long_and_its_length_has_it(tmp_path: Path) -> None:
     plain, resting = (suite_of(tmp_path, f"{SUITE}{line}") for line in ("", "rest: 5s\n"))
     assert (plain.rest_ns, resting.rest_ns) == (0, 5_000_000_000)
