@@ -14,7 +14,8 @@ from redline.stats import ALPHA, holm_adjust
 
 _Z = 1.959964
 """Standard errors from the middle to the end of an interval, at least: those of few trials have more."""
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_MOST = 26
+"""The most runs whose ratios fit beside each other."""
 _NO_CELL = "not measured"
 
 
@@ -49,9 +50,9 @@ def side_by_side(named: Sequence[NamedReport], version: str) -> SideBySide:
 
     Raises UsageError for a run that is there twice, and for runs without a common comparison.
     """
-    if len(named) > len(_LETTERS):
-        raise UsageError(f"{len(named)} runs are too many to show side by side", hint=f"name {len(_LETTERS)} at most")
-    runs = tuple(_shown(letter, one) for letter, one in zip(_LETTERS, named, strict=False))
+    if len(named) > _MOST:
+        raise UsageError(f"{len(named)} runs are too many to show side by side", hint=f"name {_MOST} at most")
+    runs = tuple(_shown(f"run {number}", one) for number, one in enumerate(named, 1))
     _check_distinct(runs)
     said = [_answers(one.report) for one in named]
     _check_common(runs, said)
@@ -60,12 +61,12 @@ def side_by_side(named: Sequence[NamedReport], version: str) -> SideBySide:
     return SideBySide(redline=version, runs=runs, rows=rows, notices=tuple(_notices(named, runs, said, version)))
 
 
-def _shown(letter: str, named: NamedReport) -> ShownRun:
+def _shown(label: str, named: NamedReport) -> ShownRun:
     report = named.report
     about = report if isinstance(report, LimitReport) else report.run
     machine = report.environment
     return ShownRun(
-        letter=letter,
+        label=label,
         source=named.source,
         name=about.suite if isinstance(about, LimitReport) else about.name,
         suite=about.suite,
@@ -229,19 +230,19 @@ def _p(low: Estimate, high: Estimate) -> float:
 def _outcome(
     row: AnswerRow, runs: Sequence[ShownRun], difference: _FurthestPair | None, p_adjusted: float
 ) -> tuple[Outcome, str]:
-    letters = [run.letter for run in runs]
-    by_letter = [*zip(letters, row.answers, strict=True)]
-    known = [(letter, answer) for letter, answer in by_letter if answer.ratio]
-    without = "".join(f"; {letter}: {answer.missing}" for letter, answer in by_letter if not answer.ratio)
+    labels = [run.label for run in runs]
+    by_label = [*zip(labels, row.answers, strict=True)]
+    known = [(label, answer) for label, answer in by_label if answer.ratio]
+    without = "".join(f"; {label}: {answer.missing}" for label, answer in by_label if not answer.ratio)
     if len(known) < 2:
         return "only one", (f"only {known[0][0]} knows" if known else "no run knows") + without
     words = [_word(row, answer) for _, answer in known]
-    says = ", ".join(f"{letter} {word}" for (letter, _), word in zip(known, words, strict=True)) + without
+    says = ", ".join(f"{label} {word}" for (label, _), word in zip(known, words, strict=True)) + without
     why = _why_open(known, words, difference, p_adjusted)
     if why:
         return "open", f"{why}; {says}"
     if difference is not None and p_adjusted < ALPHA:
-        return "differs", f"differs surely: {_apart(row, letters, difference)}; {says}"
+        return "differs", f"differs surely: {_apart(row, labels, difference)}; {says}"
     return "held", f"held: {words[0]} on {'both' if len(known) == 2 else 'all'}{without}"
 
 
@@ -249,8 +250,8 @@ def _why_open(
     known: Sequence[tuple[str, ShownAnswer]], words: Sequence[str], difference: _FurthestPair | None, p_adjusted: float
 ) -> str:
     """Why neither is sure: that it held, or that it differs; empty if one is."""
-    bare = [letter for letter, answer in known if answer.ratio and not answer.ratio.log_interval]
-    unsettled = [letter for letter, answer in known if answer.unsettled]
+    bare = [label for label, answer in known if answer.ratio and not answer.ratio.log_interval]
+    unsettled = [label for label, answer in known if answer.unsettled]
     differs = difference is not None and p_adjusted < ALPHA
     reasons = (
         (bare and not differs, f"not known: no interval in {', '.join(bare)}"),
@@ -287,13 +288,13 @@ def _overlap(answers: Sequence[ShownAnswer]) -> bool:
     return max(low for low, _ in ends) <= min(high for _, high in ends)
 
 
-def _apart(row: AnswerRow, letters: Sequence[str], difference: _FurthestPair) -> str:
+def _apart(row: AnswerRow, labels: Sequence[str], difference: _FurthestPair) -> str:
     low, high = row.answers[difference.low].ratio, row.answers[difference.high].ratio
     assert low is not None
     assert high is not None
     return (
-        f"the ratio of {letters[difference.high]} is {ratio_text(high.value / low.value)} times that of "
-        f"{letters[difference.low]}"
+        f"the ratio of {labels[difference.high]} is {ratio_text(high.value / low.value)} times that of "
+        f"{labels[difference.low]}"
     )
 
 
@@ -311,7 +312,7 @@ def _notices(
                 else "its verdicts are of that version: name its directory, and this version judges it"
             )
             measured = run.redline or "of an unknown version"
-            yield f"{run.letter} was measured by Redline {measured}, this is {version}: {how}"
+            yield f"{run.label} was measured by Redline {measured}, this is {version}: {how}"
     texts = {
         one.report.suite_text if isinstance(one.report, LimitReport) else one.report.run.suite_text for one in named
     }

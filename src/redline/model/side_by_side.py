@@ -14,7 +14,7 @@ Outcome: TypeAlias = Literal["held", "differs", "open", "only one"]
 class ShownRun(Frozen):
     """A run among those side by side."""
 
-    letter: str = Field(description="A, B, … as the command names them")
+    label: str = Field(description="run 1, run 2, … as the command names them")
     source: str = Field(description="the directory or the file")
     name: str
     suite: str

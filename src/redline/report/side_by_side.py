@@ -37,7 +37,7 @@ def _head(result: SideBySide) -> Head:
 def _run(run: ShownRun) -> Line:
     machine = ", ".join(filter(None, (run.hostname, run.cpu_model, f"{fmt.count(run.cores, 'core')}")))
     about = f": {machine} · {fmt.instant(run.started_unix_ns)} · Redline {run.redline or fmt.NOT_KNOWN} · {run.source}"
-    return line((run.letter, "strong"), about)
+    return line((run.label, "strong"), about)
 
 
 def _answer(result: SideBySide) -> Iterator[Section]:
@@ -68,9 +68,9 @@ def _tables(result: SideBySide) -> Iterator[Section]:
 
 
 def _heading(run: ShownRun, result: SideBySide) -> str:
-    """`A box-1`, or `A 2026-11-21` where all runs are of one machine."""
+    """`run 1 box-1`, or `run 1 2026-11-21` where all runs are of one machine."""
     hosts = {each.hostname for each in result.runs}
-    return f"{run.letter} {run.hostname if len(hosts) == len(result.runs) else fmt.instant(run.started_unix_ns)[:10]}"
+    return f"{run.label} {run.hostname if len(hosts) == len(result.runs) else fmt.instant(run.started_unix_ns)[:10]}"
 
 
 def _row(row: AnswerRow) -> tuple[TextCell, ...]:

@@ -75,7 +75,7 @@ def test_primary_measures_come_first_in_each_cell() -> None:
 def test_ratios_further_apart_than_chance_differ_surely() -> None:
     assert outcome(ratios((0.9, 0.01)), ratios((1.1, 0.01))) == (
         "differs",
-        "differs surely: the ratio of B is 1.222 times that of A; A slower, B faster",
+        "differs surely: the ratio of run 2 is 1.222 times that of run 1; run 1 slower, run 2 faster",
     )
 
 
@@ -85,7 +85,7 @@ def test_the_same_verdict_of_ratios_that_are_apart_is_no_agreement() -> None:
 
 def test_verdicts_that_differ_by_chance_leave_it_open() -> None:
     found = outcome(ratios((0.97, 0.02)), ratios((0.985, 0.02)))
-    assert found == ("open", "not sure: the ratios may be the same; A slower, B inconclusive")
+    assert found == ("open", "not sure: the ratios may be the same; run 1 slower, run 2 inconclusive")
 
 
 def test_two_runs_that_know_nothing_do_not_agree() -> None:
@@ -94,15 +94,15 @@ def test_two_runs_that_know_nothing_do_not_agree() -> None:
 
 def test_what_only_one_run_knows_says_why_the_other_does_not() -> None:
     refused = changed(ratios((0.9, 0.01)), {"ratio": None, "verdict": None, "refused": "the cell is invalid"})
-    assert outcome(ratios((0.9, 0.01)), refused) == ("only one", "only A knows; B: the cell is invalid")
+    assert outcome(ratios((0.9, 0.01)), refused) == ("only one", "only run 1 knows; run 2: the cell is invalid")
     result = shown(ratios((0.9, 0.01), (0.9, 0.01)), at(ratios((0.9, 0.01)), host="third"))
-    assert [row.sentence for row in result.rows][1:] == ["only A knows; B: not measured"]
+    assert [row.sentence for row in result.rows][1:] == ["only run 1 knows; run 2: not measured"]
 
 
 def test_a_ratio_without_an_interval_is_not_judged() -> None:
     bare = Estimate(value=0.9, low=None, high=None, unit="ratio", n=1, method="one trial")
     found = outcome(ratios((0.9, 0.01)), changed(ratios((0.9, 0.01)), {"ratio": bare, "verdict": None}))
-    assert found == ("open", "not known: no interval in B; A slower, B no verdict")
+    assert found == ("open", "not known: no interval in run 2; run 1 slower, run 2 no verdict")
 
 
 def test_described_measures_are_told_by_their_intervals() -> None:
@@ -132,7 +132,10 @@ def test_many_rows_need_more_than_one_pair_of_intervals_that_do_not_overlap() ->
 def test_three_runs_are_one_table() -> None:
     a, b, c = ratios((0.9, 0.01)), ratios((0.9, 0.01)), ratios((1.2, 0.01))
     row = only(shown(a, at(b, host="b"), at(c, host="c")))
-    assert row.sentence == "differs surely: the ratio of C is 1.333 times that of A; A slower, B slower, C faster"
+    assert (
+        row.sentence
+        == "differs surely: the ratio of run 3 is 1.333 times that of run 1; run 1 slower, run 2 slower, run 3 faster"
+    )
 
 
 def test_another_version_another_suite_and_other_definitions_are_said() -> None:
@@ -149,7 +152,7 @@ def test_another_version_another_suite_and_other_definitions_are_said() -> None:
     cells = (first.model_copy(update={"cell_id": ids[first.cell_id]}), *rest)
     old = old.model_copy(update={"cells": cells, "comparisons": renamed})
     version, suites, otherwise = shown(ratios((0.9, 0.01)), old).notices
-    assert version.startswith("B was measured by Redline 0.9, this is 1.2: its verdicts are of that version")
+    assert version.startswith("run 2 was measured by Redline 0.9, this is 1.2: its verdicts are of that version")
     assert suites == "the suites are not the same text"
     assert otherwise.startswith("servers, requests or loads of the same name are defined otherwise: rust.axum")
     assert "judged by this version" in shown(ratios((0.9, 0.01)), old, now=True).notices[0]
@@ -196,4 +199,4 @@ def test_every_medium_names_machines_dates_versions_and_what_held() -> None:
     for made in (page, text):
         for said in ("first", "second", "0.9", "Redline 1.2", "UTC", "held: slower on both", "this is 1.2"):
             assert said in made
-    assert "| metric | A first | B second |" in text
+    assert "| metric | run 1 first | run 2 second |" in text
