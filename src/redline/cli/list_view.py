@@ -38,8 +38,9 @@ def _is_row(server: ListedServer) -> bool:
 
 
 def _about(server: ListedServer, servers: Sequence[ListedServer]) -> str:
+    """What a server is; its versions stand first, where no edge cuts them off."""
     versions = [other.name.removeprefix(server.name) for other in servers if other.name.startswith(f"{server.name}@")]
-    return server.about + (f"; also {', '.join(versions)}" if versions else "")
+    return f"{', '.join(versions)}: {server.about}" if versions else server.about
 
 
 def _groups(servers: Iterable[ListedServer]) -> list[tuple[str, list[ListedServer]]]:
