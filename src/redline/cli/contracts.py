@@ -139,6 +139,33 @@ class ListResult(Frozen):
     suites: tuple[ListedSuite, ...]
 
 
+class OutdatedPackage(Frozen):
+    """A package of which a registry has a newer stable release than the catalogue."""
+
+    registry: Literal["Maven", "crates.io", "npm", "PyPI", "Go"]
+    package: str
+    version: str = Field(description="the one in the catalogue")
+    newest: str
+    files: tuple[str, ...] = Field(description="the files that name the version")
+
+
+class UnansweredPackages(Frozen):
+    """Packages whose newest release is not known, since their registry did not say it."""
+
+    registry: Literal["Maven", "crates.io", "npm", "PyPI", "Go"]
+    packages: int
+    reason: str
+
+
+class OutdatedResult(Frozen):
+    """`redline list --outdated --json`."""
+
+    format: Literal["redline.outdated/1"] = "redline.outdated/1"
+    packages: int = Field(description="how many the catalogue names in a version")
+    outdated: tuple[OutdatedPackage, ...]
+    unanswered: tuple[UnansweredPackages, ...] = omitted_if_default(())
+
+
 class BuiltServer(Frozen):
     """A server of the catalogue, and the state of its build."""
 

@@ -1,7 +1,11 @@
 """`redline list`: the servers of redline.yaml and the catalogues, scenarios and suites, and what can be built here."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
+
+import typer
+from rich.text import Text
 
 from redline.asking import places
 from redline.asking.asks import SuiteAsk, split
@@ -10,17 +14,25 @@ from redline.asking.origins import find_project
 from redline.asking.suites import read_suite_file
 from redline.cli.command_line import ListFlags
 from redline.cli.commands.build import matching
-from redline.cli.contracts import ListedOption, ListedServer, ListedSuite, ListResult
-from redline.cli.list_view import show_details, show_overview
-from redline.cli.show import Terminal, write_json
+from redline.cli.contracts import ListedOption, ListedServer, ListedSuite, ListResult, OutdatedResult
+from redline.cli.exits import COULD_NOT_RUN
+from redline.cli.list_view import show_details, show_outdated, show_overview
+from redline.cli.show import OneLine, Terminal, write_json
+from redline.entry_points import extra
 from redline.errors import UsageError
 from redline.launching.process import ProcessLauncher
 from redline.model import ServerEntry, Variant
 from redline.suite import Catalogue, load_suite
 
+_SILENT_S = 2.0
+"""So long nothing is said of registries that are asked."""
+
 
 def execute(flags: ListFlags) -> None:
-    """List servers, scenarios and suites; or only some servers, with their options."""
+    """List servers, scenarios and suites; or only some servers, with their options; or what is outdated."""
+    if flags.outdated:
+        _list_outdated(flags)
+        return
     result = list_result(flags.names)
     if flags.json:
         write_json(result)
@@ -28,6 +40,27 @@ def execute(flags: ListFlags) -> None:
         show_details(result, Terminal())
     else:
         show_overview(result, Terminal())
+
+
+def _list_outdated(flags: ListFlags) -> None:
+    """List what registries have that the catalogues have not. Exits with 1 where a registry did not answer."""
+    if split(flags.names):
+        raise UsageError("--outdated is for whole catalogues", hint="leave out the names, or --outdated")
+    read_catalogues()  # which says what is wrong with them
+    catalogues, began_s = [folder / "catalogue" for folder in places.projects()], time.monotonic()
+    with OneLine(Terminal(stderr=True)) as line:
+
+        def say(known: int, packages: int) -> None:
+            if time.monotonic() - began_s > _SILENT_S:
+                line.say(Text(f"asking registries: {known} of {packages} packages"))
+
+        result: OutdatedResult = extra("outdated", "--outdated")(catalogues, _near, say)
+    if flags.json:
+        write_json(result)
+    else:
+        show_outdated(result, Terminal())
+    if result.unanswered:
+        raise typer.Exit(COULD_NOT_RUN)
 
 
 def list_result(wanted: Sequence[str] | None) -> ListResult:
