@@ -139,10 +139,13 @@ class ListResult(Frozen):
     suites: tuple[ListedSuite, ...]
 
 
+Registry = Literal["Maven", "crates.io", "npm", "PyPI", "Go"]
+
+
 class OutdatedPackage(Frozen):
     """A package of which a registry has a newer stable release than the catalogue."""
 
-    registry: Literal["Maven", "crates.io", "npm", "PyPI", "Go"]
+    registry: Registry
     package: str
     version: str = Field(description="the one in the catalogue")
     newest: str
@@ -150,10 +153,10 @@ class OutdatedPackage(Frozen):
 
 
 class UnansweredPackages(Frozen):
-    """Packages whose newest release is not known, since their registry did not say it."""
+    """Packages whose newest release a registry did not say, and why."""
 
-    registry: Literal["Maven", "crates.io", "npm", "PyPI", "Go"]
-    packages: int
+    registry: Registry
+    packages: tuple[str, ...]
     reason: str
 
 

@@ -129,11 +129,15 @@ def show_outdated(result: OutdatedResult, console: Console) -> None:
         for row in result.outdated:
             table.add_row(*map(Text, (row.package, row.version, row.newest, ", ".join(row.files))))
         console.print(table)
-    known = result.packages - sum(each.packages for each in result.unanswered)
+    known = result.packages - sum(len(each.packages) for each in result.unanswered)
     if not result.packages:
         console.print("no build file of the catalogue names a package in a version", highlight=False)
     elif known and not result.outdated:
-        console.print(f"all {known} packages are the newest", highlight=False)
+        console.print(
+            f"all {known} packages are the newest" if known > 1 else "the only package is the newest", highlight=False
+        )
     for each in result.unanswered:
-        text = f"not known of {each.packages} packages of {each.registry}: {each.reason}"
+        first, count = each.packages[0], len(each.packages)
+        names = first if count == 1 else f"{count} packages, such as {first}"
+        text = f"{each.registry}: the newest release is not known of {names}: {each.reason}"
         console.print(Text(text, style="yellow"), soft_wrap=True)

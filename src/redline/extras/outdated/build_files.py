@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from redline.cli.contracts import Registry
 from redline.errors import UsageError
 from redline.extras.outdated.versions import newest
 from redline.quantities import clip
 from redline.schema.document import parse_document
-
-Registry = Literal["Maven", "crates.io", "npm", "PyPI", "Go"]
 
 _NOT_SOURCES = {"target", "out", "node_modules", "venv", "site-packages", "vendor"}
 _VERSION = re.compile(r"v?\d[\w.+-]*")
@@ -77,7 +76,7 @@ def _of_file(file: Path) -> Iterable[Pin]:
 
 def _versions(file: Path) -> Iterator[tuple[Path, list[str]]]:
     """The versions of each server of a sound server.yaml, and the folder of its build."""
-    family: dict[str, Any] = parse_document(file.read_text(encoding="utf-8"), str(file)).value
+    family: Any = parse_document(file.read_text(encoding="utf-8"), str(file)).value
     for server in family.get("servers", {}).values():
         versions = {**family.get("versions", {}), **server.get("versions", {})}
         folder = {**family.get("build", {}), **server.get("build", {})}.get("folder", ".")

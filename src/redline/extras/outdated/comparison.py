@@ -1,13 +1,12 @@
 """Compare what catalogues pin with what registries have."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from redline.cli.contracts import OutdatedPackage, OutdatedResult, UnansweredPackages
-from redline.extras.outdated.build_files import Pin, Registry, read_pins
+from redline.cli.contracts import OutdatedPackage, OutdatedResult, Registry, UnansweredPackages
+from redline.extras.outdated.build_files import Pin, read_pins
 from redline.extras.outdated.registries import Registries, UnansweredError, bases_of
 from redline.extras.outdated.versions import is_newer
 
@@ -39,18 +38,19 @@ def find_outdated(
             for (package, version), files in sorted(rows.items())
         ),
         unanswered=tuple(
-            UnansweredPackages(registry=registry, packages=count, reason=reason)
-            for (registry, reason), count in sorted(Counter(reasons).items())
+            UnansweredPackages(registry=registry, packages=tuple(sorted(names)), reason=reason)
+            for (registry, reason), names in sorted(reasons.items())
         ),
     )
 
 
 def _ask(
     packages: dict[_Package, Pin], say: Callable[[int, int], None]
-) -> tuple[dict[_Package, str], list[tuple[Registry, str]]]:
+) -> tuple[dict[_Package, str], dict[tuple[Registry, str], list[str]]]:
     """The newest releases, and why others are not known."""
     registries = Registries(bases_of(os.environ, Path.home()))
-    newest, reasons = {}, []
+    newest: dict[_Package, str] = {}
+    reasons: dict[tuple[Registry, str], list[str]] = {}
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         asked: dict[Future[str], _Package] = {
@@ -61,7 +61,7 @@ def _ask(
             try:
                 newest[package] = answer.result()
             except UnansweredError as error:
-                reasons.append((package[0], str(error)))
+                reasons.setdefault((package[0], str(error)), []).append(package[1])
             say(known, len(asked))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from redline.extras.outdated.build_files import Pin, Registry
+from redline.cli.contracts import Registry
+from redline.extras.outdated.build_files import Pin
 from redline.extras.outdated.versions import newest
 from redline.quantities import clip
 from redline.version import VERSION
@@ -58,7 +59,7 @@ class Registries:
             found = self._ask[pin.registry](pin)
         except (ValueError, KeyError, TypeError, AttributeError):
             found = None
-        if not found:
+        if not isinstance(found, str) or not found:
             raise UnansweredError(f"{_host(self._bases[pin.registry])}: an answer without versions")
         return found
 
