@@ -1,6 +1,5 @@
 """`redline list`: the servers of redline.yaml and the catalogues, scenarios and suites, and what can be built here."""
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,9 +23,6 @@ from redline.launching.process import ProcessLauncher
 from redline.model import ServerEntry, Variant
 from redline.suite import Catalogue, load_suite
 
-_SILENT_S = 2.0
-"""So long nothing is said of registries that are asked."""
-
 
 def execute(flags: ListFlags) -> None:
     """List servers, scenarios and suites; or only some servers, with their options; or what is outdated."""
@@ -47,12 +43,11 @@ def _list_outdated(flags: ListFlags) -> None:
     if split(flags.names):
         raise UsageError("--outdated is for whole catalogues", hint="leave out the names, or --outdated")
     read_catalogues()  # which says what is wrong with them
-    catalogues, began_s = [folder / "catalogue" for folder in places.projects()], time.monotonic()
+    catalogues = [folder / "catalogue" for folder in places.projects()]
     with OneLine(Terminal(stderr=True)) as line:
 
         def say(known: int, packages: int) -> None:
-            if time.monotonic() - began_s > _SILENT_S:
-                line.say(Text(f"asking registries: {known} of {packages} packages"))
+            line.say(Text(f"asking registries: {known} of {packages} packages"))
 
         result: OutdatedResult = extra("outdated", "--outdated")(catalogues, _near, say)
     if flags.json:

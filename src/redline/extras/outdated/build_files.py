@@ -32,7 +32,7 @@ _GO_REQUIREMENT = re.compile(
 
 
 @dataclass(frozen=True)
-class Pin:
+class PinnedPackage:
     """A package in a version. `parts`: how many parts of its number are pinned, if not all.
 
     `is_scala`: the name in the registry ends with the version of Scala. `repositories` are those that a pom.xml names.
@@ -47,7 +47,7 @@ class Pin:
     repositories: tuple[str, ...] = ()
 
 
-def read_pins(catalogue: Path) -> tuple[Pin, ...]:
+def read_pins(catalogue: Path) -> tuple[PinnedPackage, ...]:
     """What the build files of a catalogue pin, each as new as the versions of its server. Raises UsageError."""
     pins = dict.fromkeys(pin for file in _files(catalogue) for pin in _of_file(file))
     found = [pin for pin in pins if _VERSION.fullmatch(pin.version)]
@@ -63,7 +63,7 @@ def _files(catalogue: Path) -> Iterator[Path]:
         yield from (Path(folder) / name for name in sorted(names))
 
 
-def _of_file(file: Path) -> Iterable[Pin]:
+def _of_file(file: Path) -> Iterable[PinnedPackage]:
     """The pins of a file; none if it is not a build file. Raises UsageError if it cannot be read."""
     kind = "*.sbt" if file.suffix == ".sbt" else file.name
     if kind not in _READERS or (kind == "*.sbt" and file.parent.name == "project"):  # plugins of sbt
@@ -84,7 +84,7 @@ def _versions(file: Path) -> Iterator[tuple[Path, list[str]]]:
             yield (file.parent / folder).resolve(), [str(version) for version in versions.values()]
 
 
-def _as_new_as(pin: Pin, folder: Path, versions: list[str], file: Path) -> Pin:
+def _as_new_as(pin: PinnedPackage, folder: Path, versions: list[str], file: Path) -> PinnedPackage:
     """The pin, in the newest of these versions if it is of the package that they are versions of."""
     if pin.version != versions[0] or not pin.file.resolve().is_relative_to(folder):
         return pin
@@ -92,14 +92,14 @@ def _as_new_as(pin: Pin, folder: Path, versions: list[str], file: Path) -> Pin:
     return pin if version == pin.version else replace(pin, version=version, file=file)
 
 
-def _of_pom(file: Path) -> Iterator[Pin]:
+def _of_pom(file: Path) -> Iterator[PinnedPackage]:
     """The pins of a pom and of its parents, which may have another name than pom.xml."""
     poms = list(_with_parents(file))
     for at in range(len(poms)):
         yield from _of_inheriting(poms[at:])
 
 
-def _of_inheriting(poms: Sequence[tuple[Path, ET.Element]]) -> Iterator[Pin]:
+def _of_inheriting(poms: Sequence[tuple[Path, ET.Element]]) -> Iterator[PinnedPackage]:
     """The pins of the first of these poms; the others are its parents."""
     (file, own), *_ = poms
     properties: dict[str, str] = {}
@@ -120,7 +120,7 @@ def _of_inheriting(poms: Sequence[tuple[Path, ET.Element]]) -> Iterator[Pin]:
             for name in ("groupId", "artifactId", "version")
         )
         if not _PROPERTY.search(group + artifact):
-            yield Pin("Maven", f"{group}:{artifact}", version, file, repositories=repositories)
+            yield PinnedPackage("Maven", f"{group}:{artifact}", version, file, repositories=repositories)
 
 
 def _with_parents(file: Path) -> Iterator[tuple[Path, ET.Element]]:
@@ -142,44 +142,46 @@ def _text(element: ET.Element | None) -> str:
     return (element.text or "").strip() if element is not None else ""
 
 
-def _of_sbt(file: Path) -> Iterator[Pin]:
+def _of_sbt(file: Path) -> Iterator[PinnedPackage]:
     """A version may be a literal, or a value of the file or of the sources in `project/`."""
     text = _SBT_COMMENT.sub("", file.read_text(encoding="utf-8"))
     texts = {source: source.read_text(encoding="utf-8") for source in sorted(file.parent.glob("project/*.scala"))}
     values = dict(_SBT_VALUE.findall("\n".join((*texts.values(), text))))
     for path, content in ((file, text), *texts.items()):
         for group, signs, artifact, literal, name in _SBT_DEPENDENCY.findall(content):
-            yield Pin("Maven", f"{group}:{artifact}", literal or values.get(name, ""), path, is_scala=len(signs) > 1)
+            yield PinnedPackage(
+                "Maven", f"{group}:{artifact}", literal or values.get(name, ""), path, is_scala=len(signs) > 1
+            )
 
 
-def _of_cargo(file: Path) -> Iterator[Pin]:
+def _of_cargo(file: Path) -> Iterator[PinnedPackage]:
     document = tomllib.loads(file.read_text(encoding="utf-8"))
     holders = (document, document.get("workspace", {}), *document.get("target", {}).values())
     tables = (holder.get(name, {}) for holder in holders for name in ("dependencies", "build-dependencies"))
     for name, written in chain.from_iterable(table.items() for table in tables):
         wanted = {"version": written} if isinstance(written, str) else written
         version = wanted.get("version", "").lstrip("^~= ")
-        yield Pin("crates.io", wanted.get("package", name), version, file, parts=version.count(".") + 1)
+        yield PinnedPackage("crates.io", wanted.get("package", name), version, file, parts=version.count(".") + 1)
 
 
-def _of_npm(file: Path) -> Iterator[Pin]:
+def _of_npm(file: Path) -> Iterator[PinnedPackage]:
     document = json.loads(file.read_text(encoding="utf-8"))
     for name, version in {**document.get("overrides", {}), **document.get("dependencies", {})}.items():
         if isinstance(version, str):
-            yield Pin("npm", name, version.lstrip("^~= "), file)
+            yield PinnedPackage("npm", name, version.lstrip("^~= "), file)
 
 
-def _of_requirements(file: Path) -> Iterator[Pin]:
+def _of_requirements(file: Path) -> Iterator[PinnedPackage]:
     for name, version in _REQUIREMENT.findall(file.read_text(encoding="utf-8")):
-        yield Pin("PyPI", re.sub(r"[-_.]+", "-", name).lower(), version, file)
+        yield PinnedPackage("PyPI", re.sub(r"[-_.]+", "-", name).lower(), version, file)
 
 
-def _of_go(file: Path) -> Iterator[Pin]:
+def _of_go(file: Path) -> Iterator[PinnedPackage]:
     for module, version in _GO_REQUIREMENT.findall(file.read_text(encoding="utf-8")):
-        yield Pin("Go", module, version, file)
+        yield PinnedPackage("Go", module, version, file)
 
 
-_READERS: Mapping[str, Callable[[Path], Iterable[Pin]]] = {
+_READERS: Mapping[str, Callable[[Path], Iterable[PinnedPackage]]] = {
     "pom.xml": _of_pom,
     "*.sbt": _of_sbt,
     "Cargo.toml": _of_cargo,

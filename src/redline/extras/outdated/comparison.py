@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from redline.cli.contracts import OutdatedPackage, OutdatedResult, Registry, UnansweredPackages
-from redline.extras.outdated.build_files import Pin, read_pins
+from redline.extras.outdated.build_files import PinnedPackage, read_pins
 from redline.extras.outdated.registries import Registries, UnansweredError, bases_of
 from redline.extras.outdated.versions import is_newer
 
@@ -22,7 +22,7 @@ def find_outdated(
     Raises UsageError for a build file that cannot be read.
     """
     pins = [pin for catalogue in catalogues for pin in read_pins(catalogue)]
-    packages: dict[_Package, Pin] = {(pin.registry, pin.package): pin for pin in pins}
+    packages: dict[_Package, PinnedPackage] = {(pin.registry, pin.package): pin for pin in pins}
     newest, reasons = _ask(packages, say)
     rows: dict[tuple[_Package, str], list[str]] = {}
     for pin in pins:
@@ -45,7 +45,7 @@ def find_outdated(
 
 
 def _ask(
-    packages: dict[_Package, Pin], say: Callable[[int, int], None]
+    packages: dict[_Package, PinnedPackage], say: Callable[[int, int], None]
 ) -> tuple[dict[_Package, str], dict[tuple[Registry, str], list[str]]]:
     """The newest releases, and why others are not known."""
     registries = Registries(bases_of(os.environ, Path.home()))

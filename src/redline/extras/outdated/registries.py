@@ -12,7 +12,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from redline.cli.contracts import Registry
-from redline.extras.outdated.build_files import Pin
+from redline.extras.outdated.build_files import PinnedPackage
 from redline.extras.outdated.versions import newest
 from redline.quantities import clip
 from redline.version import VERSION
@@ -45,7 +45,7 @@ class Registries:
         https = urllib.request.HTTPSHandler(context=ssl.create_default_context())
         self._opener = urllib.request.build_opener(https)
         self._unreachable: dict[str, str] = {}
-        self._ask: Mapping[Registry, Callable[[Pin], str | None]] = {
+        self._ask: Mapping[Registry, Callable[[PinnedPackage], str | None]] = {
             "Maven": self._maven,
             "crates.io": self._crates,
             "npm": self._npm,
@@ -53,7 +53,7 @@ class Registries:
             "Go": self._go,
         }
 
-    def newest(self, pin: Pin) -> str:
+    def newest(self, pin: PinnedPackage) -> str:
         """The newest stable release of the package, whichever is pinned. Raises UnansweredError."""
         try:
             found = self._ask[pin.registry](pin)
@@ -63,7 +63,7 @@ class Registries:
             raise UnansweredError(f"{_host(self._bases[pin.registry])}: an answer without versions")
         return found
 
-    def _maven(self, pin: Pin) -> str | None:
+    def _maven(self, pin: PinnedPackage) -> str | None:
         """Ask the registry, then the repositories of the pom.xml."""
         group, _, artifact = pin.package.partition(":")
         others = [url for url in pin.repositories if url.rstrip("/") != MAVEN]
@@ -76,26 +76,26 @@ class Registries:
                     return newest(_MAVEN_VERSION.findall(content))
         raise UnansweredError(f"{', '.join(map(_host, bases))}: not found")
 
-    def _crates(self, pin: Pin) -> str | None:
+    def _crates(self, pin: PinnedPackage) -> str | None:
         name = pin.package.lower()
         folder = {1: "1", 2: "2", 3: f"3/{name[0]}"}.get(len(name), f"{name[:2]}/{name[2:4]}")
         lines = map(json.loads, self._get(pin, f"{folder}/{quote(name)}").splitlines())
         return newest(line["vers"] for line in lines if not line["yanked"])
 
-    def _npm(self, pin: Pin) -> str | None:
+    def _npm(self, pin: PinnedPackage) -> str | None:
         version: str = json.loads(self._get(pin, f"{quote(pin.package, safe='@')}/latest"))["version"]
         return version
 
-    def _pypi(self, pin: Pin) -> str | None:
+    def _pypi(self, pin: PinnedPackage) -> str | None:
         releases = json.loads(self._get(pin, f"pypi/{quote(pin.package)}/json"))["releases"]
         return newest(version for version, files in releases.items() if any(not file.get("yanked") for file in files))
 
-    def _go(self, pin: Pin) -> str | None:
+    def _go(self, pin: PinnedPackage) -> str | None:
         escaped = re.sub(r"[A-Z]", lambda found: "!" + found[0].lower(), pin.package)
         version: str = json.loads(self._get(pin, f"{quote(escaped, safe='/!')}/@latest"))["Version"]
         return version
 
-    def _get(self, pin: Pin, path: str) -> str:
+    def _get(self, pin: PinnedPackage, path: str) -> str:
         base = self._bases[pin.registry]
         content = self._get_if_there(base, path)
         if content is None:

@@ -67,8 +67,8 @@ def test_what_is_the_same_version(same: tuple[str, str]) -> None:
 def test_releases_are_in_the_order_of_their_numbers(one: list[int], other: list[int]) -> None:
     longest = max(len(one), len(other))
     padded = [numbers + [0] * (longest - len(numbers)) for numbers in (one, other)]
-    texts = [".".join(map(str, numbers)) for numbers in (one, other)]
-    assert is_newer(*texts) == (padded[0] > padded[1])
+    first, second = (".".join(map(str, numbers)) for numbers in (one, other))
+    assert is_newer(first, second) == (padded[0] > padded[1])
 
 
 @given(NUMBERS, st.sampled_from(["-RC1", "-SNAPSHOT", "a1", "-M3", ".Beta2", "-alpha.1"]))
