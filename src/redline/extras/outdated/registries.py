@@ -159,4 +159,5 @@ def _request(url: str) -> urllib.request.Request:
 
 
 def _host(base: str) -> str:
-    return urlsplit(base).netloc.rpartition("@")[2] or "no host"
+    """The host of an address, which may be wrong, without its user and password."""
+    return base.partition("://")[2].rpartition("@")[2].partition("/")[0] or "no host"

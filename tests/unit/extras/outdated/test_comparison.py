@@ -221,6 +221,17 @@ def test_without_a_network_each_registry_has_a_line(fake: FakeRegistries, monkey
     ]
 
 
+@pytest.mark.usefixtures("catalogue")
+@pytest.mark.parametrize(
+    "address", ["http://me:secret@[x/simple", "http://me:se/cret@127.0.0.1:1x/", "secret", "http://"]
+)
+def test_a_wrong_address_is_a_line_without_its_password(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", address)
+    (line,) = (line for line in outdated(status=1).splitlines() if "is not known" in line)
+    assert line.startswith("PyPI: the newest release is not known of fastapi: ")
+    assert "cret" not in line
+
+
 def test_names_do_not_go_with_it() -> None:
     done = CliRunner().invoke(app, ["list", "rust", "--outdated"])
     assert "--outdated is for whole catalogues" in str(done.exception)
