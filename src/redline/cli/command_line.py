@@ -534,10 +534,13 @@ class JudgeFlags(Flags):
 class ListFlags(Flags):
     """List servers, scenarios and suites.
 
-    Shows which servers are built, and which cannot be built here and why.
+    Shows which servers are built, and which cannot be built here and why. With --outdated: packages in build files of
+    the catalogues of which a registry has a newer release. The registries are those of npm_config_registry,
+    PIP_INDEX_URL, GOPROXY and the first mirror in ~/.m2/settings.xml, or the public ones.
     """
 
     names: list[str] | None = argument("GLOB,…", "Only these servers, such as 'http4s.*'.", None)
+    outdated: bool = switch("--outdated", "Ask registries for newer releases of what the catalogues use.")
     json: bool = switch("--json", _AS_JSON)
 
 

@@ -139,6 +139,36 @@ class ListResult(Frozen):
     suites: tuple[ListedSuite, ...]
 
 
+Registry = Literal["Maven", "crates.io", "npm", "PyPI", "Go"]
+
+
+class OutdatedPackage(Frozen):
+    """A package of which a registry has a newer stable release than the catalogue."""
+
+    registry: Registry
+    package: str
+    version: str = Field(description="the one in the catalogue")
+    newest: str
+    files: tuple[str, ...] = Field(description="the files that name the version")
+
+
+class UnansweredPackages(Frozen):
+    """Packages whose newest release a registry did not say, and why."""
+
+    registry: Registry
+    packages: tuple[str, ...]
+    reason: str
+
+
+class OutdatedResult(Frozen):
+    """`redline list --outdated --json`."""
+
+    format: Literal["redline.outdated/1"] = "redline.outdated/1"
+    packages: int = Field(description="how many the catalogue names in a version")
+    outdated: tuple[OutdatedPackage, ...]
+    unanswered: tuple[UnansweredPackages, ...] = omitted_if_default(())
+
+
 class BuiltServer(Frozen):
     """A server of the catalogue, and the state of its build."""
 

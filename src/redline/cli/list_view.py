@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from redline.cli.contracts import ListedServer, ListResult
+from redline.cli.contracts import ListedServer, ListResult, OutdatedResult
 from redline.model.catalogue import option_text
 
 _UNLIMITED = 100_000
@@ -117,3 +117,28 @@ def _show_options(servers: Sequence[ListedServer], console: Console) -> None:
         only = "" if len(owners) == len(servers) else f" ({', '.join(owners)})"
         table.add_row(Text(name), Text(text + only))
     console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def show_outdated(result: OutdatedResult, console: Console) -> None:
+    """Print a row for each package of which there is a newer release, and why others are not known."""
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _UNLIMITED
+    if result.outdated:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for name in ("package", "in the catalogue", "newest", "in"):
+            table.add_column(name, overflow="fold")
+        for row in result.outdated:
+            table.add_row(*map(Text, (row.package, row.version, row.newest, ", ".join(row.files))))
+        console.print(table)
+    known = result.packages - sum(len(each.packages) for each in result.unanswered)
+    if not result.packages:
+        console.print("no build file of the catalogue names a package in a version", highlight=False)
+    elif known and not result.outdated:
+        console.print(
+            f"all {known} packages are the newest" if known > 1 else "the only package is the newest", highlight=False
+        )
+    for each in result.unanswered:
+        first, count = each.packages[0], len(each.packages)
+        names = first if count == 1 else f"{count} packages, such as {first}"
+        text = f"{each.registry}: the newest release is not known of {names}: {each.reason}"
+        console.print(Text(text, style="yellow"), soft_wrap=True)

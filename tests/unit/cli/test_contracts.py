@@ -14,6 +14,7 @@ from redline.cli.contracts import (
     DoctorResult,
     JudgeResult,
     ListResult,
+    OutdatedResult,
     SearchJudgeResult,
     check_result,
 )
@@ -38,6 +39,7 @@ PUBLISHED = (
     JudgeResult,
     SearchJudgeResult,
     ListResult,
+    OutdatedResult,
     BuildResult,
     DoctorResult,
     SelftestResult,
@@ -65,7 +67,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
 
 def test_every_command_has_a_format_of_its_own() -> None:
     formats = [kind.model_fields["format"].default for kind in PUBLISHED]
-    assert len(set(formats)) == len(formats) == 13
+    assert len(set(formats)) == len(formats) == 14
 
 
 def test_a_plan_as_json_fits_the_schema() -> None:

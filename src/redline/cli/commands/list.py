@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import typer
+from rich.text import Text
+
 from redline.asking import places
 from redline.asking.asks import SuiteAsk, split
 from redline.asking.catalogues import Catalogues, read_catalogues
@@ -10,9 +13,11 @@ from redline.asking.origins import find_project
 from redline.asking.suites import read_suite_file
 from redline.cli.command_line import ListFlags
 from redline.cli.commands.build import matching
-from redline.cli.contracts import ListedOption, ListedServer, ListedSuite, ListResult
-from redline.cli.list_view import show_details, show_overview
-from redline.cli.show import Terminal, write_json
+from redline.cli.contracts import ListedOption, ListedServer, ListedSuite, ListResult, OutdatedResult
+from redline.cli.exits import COULD_NOT_RUN
+from redline.cli.list_view import show_details, show_outdated, show_overview
+from redline.cli.show import OneLine, Terminal, write_json
+from redline.entry_points import extra
 from redline.errors import UsageError
 from redline.launching.process import ProcessLauncher
 from redline.model import ServerEntry, Variant
@@ -20,7 +25,10 @@ from redline.suite import Catalogue, load_suite
 
 
 def execute(flags: ListFlags) -> None:
-    """List servers, scenarios and suites; or only some servers, with their options."""
+    """List servers, scenarios and suites; or only some servers, with their options; or what is outdated."""
+    if flags.outdated:
+        _list_outdated(flags)
+        return
     result = list_result(flags.names)
     if flags.json:
         write_json(result)
@@ -28,6 +36,26 @@ def execute(flags: ListFlags) -> None:
         show_details(result, Terminal())
     else:
         show_overview(result, Terminal())
+
+
+def _list_outdated(flags: ListFlags) -> None:
+    """List what registries have that the catalogues have not. Exits with 1 where a registry did not answer."""
+    if split(flags.names):
+        raise UsageError("--outdated is for whole catalogues", hint="leave out the names, or --outdated")
+    read_catalogues()  # which says what is wrong with them
+    catalogues = [folder / "catalogue" for folder in places.projects()]
+    with OneLine(Terminal(stderr=True)) as line:
+
+        def say(known: int, packages: int) -> None:
+            line.say(Text(f"asking registries: {known} of {packages} packages"))
+
+        result: OutdatedResult = extra("outdated", "--outdated")(catalogues, _near, say)
+    if flags.json:
+        write_json(result)
+    else:
+        show_outdated(result, Terminal())
+    if result.unanswered:
+        raise typer.Exit(COULD_NOT_RUN)
 
 
 def list_result(wanted: Sequence[str] | None) -> ListResult:

@@ -1,0 +1,1 @@
+"""What registries have that the catalogue has not: its build files read, and its registries asked."""
