@@ -124,6 +124,7 @@ def test_commits_of_documents_build_the_same_bytes_and_are_not_measured(redline:
     assert nothing_is_left(redline, project)
 
 
+@pytest.mark.alone  # its verdict is about response times, which other tests disturb
 def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline, project: Project) -> None:
     project.write("15ms")
     before = project.git("status", "--porcelain")
