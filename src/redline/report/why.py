@@ -1,6 +1,7 @@
 """Why compared servers differ: a sentence for each, and the functions that surely differ."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 
 from redline.document import format as fmt
@@ -11,6 +12,7 @@ from redline.stats.stacks import KERNEL_MARK
 
 TITLE = "Why"
 _US = 1000.0
+_PACKAGES = re.compile(r"^(?:[a-z_]\w*\.)+(?=[A-Z])")
 _ROWS, _NAMED = 10, 3
 """The most functions in the table, and in the sentence."""
 
@@ -51,6 +53,9 @@ def _whole(report: Report, why: WhyReport, server: str) -> str:
     ratio = next((known.ratio for known in report.comparisons if _is_of(known, why)), None)
     if ratio is None or why.whole_ns is None:
         return f"how much more CPU {server} needs is not known"
+    if ratio.interval is None or ratio.interval[0] <= 1 <= ratio.interval[1]:
+        unsure = f"whether {server} needs more CPU per request is not sure"
+        return f"{unsure} {fmt.change_bounds(ratio)}, {_microseconds(why.whole_ns)}"
     more = "more" if ratio.value >= 1 else "less"
     size = fmt.percent(abs(ratio.value - 1))
     return f"{server} needs {size} {more} CPU per request {fmt.change_bounds(ratio)}, {_microseconds(why.whole_ns)}"
@@ -80,9 +85,9 @@ def _table(why: WhyReport) -> Table:
 
 
 def name_of(cost: CodeCost) -> str:
-    """A function, said to be the kernel's if it is."""
+    """A function without the packages of its class, which the library stands for; the kernel's are said to be that."""
     name = cost.name.removesuffix(KERNEL_MARK)
-    return name if name == cost.name else f"{name} (kernel)"
+    return _PACKAGES.sub("", name) if name == cost.name else f"{name} (kernel)"
 
 
 def _notes(reports: Sequence[WhyReport]) -> Iterator[str]:

@@ -92,7 +92,20 @@ def test_of_equal_functions_none_is_named() -> None:
     report = build_report(sampled_run({"A": COSTS["A"], "B": COSTS["A"]}))
     (why,) = report.why
     assert why.functions == ()
-    assert "no function surely differs" in as_markdown(report).decode()
+    text = as_markdown(report).decode()
+    assert "no function surely differs" in text
+
+
+def test_a_difference_that_is_not_sure_is_said_to_be_that() -> None:
+    report = build_report(sampled_run())
+    unsure = tuple(
+        comparison.model_copy(update={"ratio": comparison.ratio.model_copy(update={"low": 0.9, "high": 1.2})})
+        for comparison in report.comparisons
+        if comparison.ratio
+    )
+    text = as_markdown(report.model_copy(update={"comparisons": unsure})).decode()
+    assert "whether B needs more CPU per request is not sure" in text
+    assert "B needs 5" not in text
 
 
 def test_what_a_profiler_lacks_is_said_once_and_the_verdict_stands() -> None:
