@@ -62,8 +62,9 @@ def test_users_take_a_journey(how: tuple[str, ...], redline: Redline, tmp_path: 
     assert stored
     assert not any(b"pw-u" in content for content in stored)
     assert "pw-u" not in done.err + done.out
-    shown = redline("report", "run", "--format", "md").out
-    assert "journeys" in shown.lower() or not done.json["valid"]  # nothing is shown of an invalid load
+    if not done.json["valid"]:
+        return  # reports show nothing of an invalid load
+    assert "journeys" in redline("report", "run", "--format", "md").out.lower()
     sheet = io.StringIO(redline("report", "run", "--format", "csv").out)
     rows = {row["metric"]: row["value"] for row in csv.DictReader(sheet)}
     assert int(rows["journeys-completed"]) == made["completed"]
