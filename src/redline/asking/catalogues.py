@@ -70,15 +70,20 @@ def named_in(targets: Iterable[str]) -> Catalogue:
     return Catalogue(servers={name: entry for name, entry in servers.items() if name in named})
 
 
-def proxies_of(document: Mapping[str, object], folder: Path) -> Catalogue:
-    """Return the proxies known in a folder, which routes may name, that are asked for or in a redline.yaml.
+def catalogue_of(document: Mapping[str, object], folder: Path) -> Catalogue:
+    """Return what a document names of the catalogues of a folder: its servers, and the proxies, which routes may name.
 
-    Servers are left out, so that those of the document may have any name. Without routes nothing is read.
+    Other servers are left out, so that those of the document may have any name. Nothing is read if nothing is named.
     """
-    if "routes" not in document and not any("route" in server for server in plain(document)["servers"]):
+    servers = plain(document)["servers"]
+    used = {server["use"] for server in servers if "use" in server}
+    has_routes = "routes" in document or any("route" in server for server in servers)
+    if not used and not has_routes:
         return NO_CATALOGUE
     known = read_catalogue(folder / "suite.yaml").servers
-    return Catalogue(servers={name: entry for name, entry in known.items() if entry.kind == "proxy"})
+    return Catalogue(
+        servers={name: entry for name, entry in known.items() if name in used or (has_routes and entry.kind == "proxy")}
+    )
 
 
 def read_catalogue(near: Path) -> Catalogue:

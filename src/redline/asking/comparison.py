@@ -146,7 +146,9 @@ def _targets(ask: ComparisonAsk, ends: Ends, known: Catalogue) -> tuple[str, str
         hint = "give two commands such as './old --port {port}', two URLs, or revisions such as main..HEAD"
         raise UsageError("there are no two servers to compare", hint=hint)
     if is_url(given[0]) or is_command(given[0]) or given[0] in known.servers:
-        raise UsageError(f"{given[0]} is compared with nothing", hint="give another command, URL or revision as B")
+        raise UsageError(
+            f"{given[0]} is compared with nothing", hint="give another command, URL, server or revision as B"
+        )
     return ends(given[0])
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from redline.asking.asks import DETECTED, LoadAsk
-from redline.asking.catalogues import proxies_of
+from redline.asking.catalogues import catalogue_of
 from redline.asking.keepalive import kept_alive_or_not
 from redline.asking.opening import length_of
 from redline.asking.origins import project_name
@@ -40,7 +40,7 @@ _NO_SERVER = (
 def load_suite(ask: LoadAsk, project: Project | None = None, *, with_text: bool = True) -> tuple[Suite, str]:
     """Return the suite of a single load, and its text if it is wanted. Raises UsageError, which names what is wrong."""
     document = load_document(ask, placed_here(ask), project)
-    origins, known = Origins(folder=str(Path.cwd())), proxies_of(document, Path.cwd())
+    origins, known = Origins(folder=str(Path.cwd())), catalogue_of(document, Path.cwd())
     name = "load" if project is None else project_name(project)
     with in_its_words(project):
         suite, text = read_written(

@@ -90,7 +90,9 @@ def compared(
     urls = {name: target for name, target in targets.items() if is_url(target)}
     has_project = any(not is_url(it) and not is_command(it) and it not in known.servers for it in targets.values())
     ready = next((known.servers[target].ready.path for target in targets.values() if target in known.servers), None)
-    path = path_of(urls, ask.path or (None if urls else ready))
+    path = path_of(urls, ask.path)
+    if path is None and ready is not None and ask.listed is None:
+        path = Given("the readiness request", ready)
     if urls and has_project and path and path.value == "/":
         path = None  # the URL names only the server, and redline.yaml the requests
     asked = scenarios(ask, path or (None if has_project else Given(part("path", "/"), "/")), placed)

@@ -10,29 +10,33 @@ from redline.asking.naming import naming
 from redline.asking.project import chosen_of, searched_objectives
 from redline.asking.requests import Placed, aborted_when, compared, of_project, replayed, settings
 from redline.asking.search_recordings import check_is_speed
-from redline.asking.written import Given
+from redline.asking.written import NO_CATALOGUE, Given
 from redline.errors import UsageError
 from redline.limits.probe_loads import FIRST_PER_S
 from redline.quantities import parse_duration
 from redline.schema.suite import DETECTION_NS
 from redline.search.times import CONNECTIONS, PROBE, RUNNING_PROBE, RUNNING_WARM_UP, TRIALS, least_ns, probe_times
-from redline.suite import SHORTEST_PROBE_NS
+from redline.suite import SHORTEST_PROBE_NS, Catalogue
 from redline.suite.project import Project
 from redline.suite.urls import is_url
 from redline.wording import part
 
 
 def search_document(
-    ask: SearchAsk, ends: Callable[[str], tuple[str, str]], placed: Placed, project: Project | None = None
+    ask: SearchAsk,
+    ends: Callable[[str], tuple[str, str]],
+    placed: Placed,
+    project: Project | None = None,
+    known: Catalogue = NO_CATALOGUE,
 ) -> dict[str, object]:
     """Return the suite that is asked for. Raises UsageError.
 
     Several servers are named A, B, C, …; the first is the baseline. `ends` resolves a range to two revisions. `project`
-    is a redline.yaml with the servers, if none is named, and with the objective.
+    is a redline.yaml with the servers, if none is named, and with the objective. `known` has servers that may be named.
     """
     if project is None:
         targets = _targets(ask, ends)
-        asked = compared(dict(zip(string.ascii_uppercase, targets, strict=False)), ask, placed)
+        asked = compared(dict(zip(string.ascii_uppercase, targets, strict=False)), ask, placed, known)
         running = [is_url(target) for target in targets]
     else:
         asked = of_project(project, ask, placed)
@@ -73,7 +77,7 @@ def _due(ask: SearchAsk, placed: Placed) -> dict[str, object]:
 
 
 def _targets(ask: SearchAsk, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:
-    """Return commands, URLs and revisions. Raises UsageError."""
+    """Return commands, URLs, servers and revisions. Raises UsageError."""
     if ask.git is not None and ask.targets:
         message = part("git") + f" names the servers, and so does {ask.targets[0]}"
         raise UsageError(message, hint="leave out either")

@@ -10,7 +10,7 @@ from typing import Any
 
 from redline.asking import places
 from redline.asking.asks import DETECTED, SearchAsk
-from redline.asking.catalogues import proxies_of
+from redline.asking.catalogues import catalogue_of, named_in
 from redline.asking.naming import at_least_one, naming, read_part, read_workers, refuse
 from redline.asking.origins import FromRepository, project_name
 from redline.asking.project import in_its_words
@@ -157,10 +157,10 @@ def read_servers_search(ask: SearchAsk, repository: FromRepository, project: Pro
         more = f", or write `objective: p99 < 200ms` in {project.document.file}" if project else ""
         raise UsageError("nothing says what is to be met", hint=hint + more)
     read_sets(ask.objective)  # what is wrong with most of it is said before revisions are looked up
-    document = search_document(ask, repository.ends, str, project)
+    document = search_document(ask, repository.ends, str, project, named_in(ask.targets))
     scenarios = ask.scenarios if project and not describes_requests(ask) else ()
     selected = Overrides(servers=ask.servers, scenarios=scenarios)
-    known = proxies_of(document, repository.folder)
+    known = catalogue_of(document, repository.folder)
     name = "limit" if project is None else project_name(project)
     with in_its_words(project):
         written, text = read_written(document, name, referenced(ask, project), repository.origins(), selected, known)

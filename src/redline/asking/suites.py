@@ -10,7 +10,7 @@ from pathlib import Path
 
 from redline.asking import places
 from redline.asking.asks import DETECTED, SearchAsk, SuiteAsk
-from redline.asking.catalogues import proxies_of, read_catalogue
+from redline.asking.catalogues import catalogue_of, read_catalogue
 from redline.asking.naming import naming
 from redline.asking.origins import FromRepository, find_project, project_name, read_project_file
 from redline.asking.project import in_its_words, run_document
@@ -159,7 +159,7 @@ def read_suite_file(file: Path, ask: SuiteAsk) -> tuple[Suite, str]:
             raise UsageError(part("quick") + f": {file.name} does not say what is quick", hint=hint)
         document = run_document(project, ask.servers, ask.scenarios, ask.loads)
         origins, files = FromRepository(Path.cwd()).origins(), referenced_files(file)
-        known = proxies_of(document, folder)
+        known = catalogue_of(document, folder)
         with in_its_words(project):
             return read_written(document, project_name(project), files, origins, read_overrides(ask), known)
     text, overrides = read_text(file), read_overrides(ask)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from redline.asking import places
 from redline.asking.asks import ComparisonAsk, LoadAsk, SearchAsk
-from redline.asking.catalogues import proxies_of
+from redline.asking.catalogues import catalogue_of
 from redline.asking.origins import FromRepository
 from redline.asking.ways import Placed
 from redline.asking.written import read_written
@@ -57,7 +57,7 @@ def write_suite(
         listed = with_files(ask.listed.document, lambda name: placed(str(beside / name)))
         ask = replace(ask, listed=ask.listed._replace(document=listed))
     document = made(ask, placed)
-    origins, known = FromRepository(folder).origins(), proxies_of(document, folder)
+    origins, known = FromRepository(folder).origins(), catalogue_of(document, folder)
     _, text = read_written(document, str(file), referenced_files(file), origins, catalogue=known)
     name, *flags = command
     measured_by = shlex.join([places.own_name(), name, str(file), *flags])

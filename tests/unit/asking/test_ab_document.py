@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from redline.asking.catalogues import proxies_of
+from redline.asking.catalogues import catalogue_of
 from redline.asking.comparison import comparison_document
 from redline.asking.origins import FromRepository
 from redline.asking.requests import referenced
@@ -72,6 +72,9 @@ def test_servers_of_the_catalogue_are_asked_what_a_ready_one_answers(tmp_path: P
     with_path = asks.comparison(a="fam.layered", b="slow.vanilla", path="/other")
     asked: Any = plain(comparison_document(with_path, ends, str, known=known))
     assert asked["scenarios"] == [{"name": "requests", "get": "/other"}]
+    (tmp_path / "list.yaml").write_text(LIST)
+    listed = asks.comparison(a="fam.layered", b="fam.plain", requests=tmp_path / "list.yaml")
+    assert len(plain(comparison_document(listed, ends, str, known=known))["scenarios"]) == 3
     with pytest.raises(UsageError, match="compared with nothing"):
         comparison_document(asks.comparison(a="fam.layered"), ends, str, known=known)
     with pytest.raises(UsageError, match="names of their own"):
@@ -378,7 +381,7 @@ def test_a_server_is_compared_with_itself_behind_a_proxy(target: str) -> None:
 
 
 def test_that_suite_finds_the_proxy_and_its_flag_is_named() -> None:
-    found = proxies_of(made := written(A, None, route="nginx"), Path.cwd())
+    found = catalogue_of(made := written(A, None, route="nginx"), Path.cwd())
     suite, _ = read_written(made, "ab", referenced(asks.comparison(a=A)), catalogue=found)
     assert [variant.slug for variant in suite.variants] == ["old", "old+via=nginx"]
     assert suite.baseline == "old"

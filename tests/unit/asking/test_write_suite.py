@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from redline.asking.catalogues import read_catalogue
 from redline.asking.load import load_suite as suite_of
 from redline.asking.origins import FromRepository
 from redline.asking.searching import read_servers_search, read_suites_search
@@ -115,3 +116,15 @@ def test_a_rate_of_too_many_digits_is_refused_as_any_other(words: list[str]) -> 
     *before, last = words
     done = written(*before, *(["--objective", "p99 < 1s"] if "limit" in before else []), last + "1" * 5000)
     assert isinstance(done.exception, UsageError)
+
+
+@pytest.mark.parametrize("command", [("ab",), ("limit", "--objective", "p99 < 20ms")])
+def test_servers_of_the_catalogue_are_named_in_the_suite_and_read_again(command: tuple[str, ...]) -> None:
+    name, *flags = command
+    done = written(name, "vertx.vanilla@4", "vertx.vanilla@5", *flags)
+    assert done.exit_code == 0, done.exception
+    read = load_suite(FILE, read_catalogue(FILE))
+    assert [variant.entry.name for variant in read.variants] == ["vertx.vanilla@4", "vertx.vanilla@5"]
+    assert [scenario.request.path for scenario in read.scenarios] == ["/path0"]
+    builds = [variant.catalogued.catalogue_build.target for variant in read.variants]
+    assert builds == ["vertx-vanilla", "vertx-vanilla@5.1.6"]

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from redline.asking import places
 from redline.asking.asks import ComparisonAsk
-from redline.asking.catalogues import named_in, proxies_of
+from redline.asking.catalogues import catalogue_of, named_in
 from redline.asking.comparison import comparison_document
 from redline.asking.naming import naming
 from redline.asking.opening import Command, source_of
@@ -112,7 +112,7 @@ def comparison_suite(ask: ComparisonAsk, console: Console) -> tuple[Suite, str, 
     _warn_of_changes(document, here, console)
     by_file = "scenarios" not in document or (project is not None and not describes_requests(ask))
     overrides = Overrides(scenarios=ask.scenarios) if by_file else AS_WRITTEN
-    known = named.over(proxies_of(document, Path.cwd()))
+    known = catalogue_of(document, Path.cwd())
     name = "ab" if project is None else project_name(project)
     with in_its_words(project):
         suite, text = read_written(document, name, referenced(ask, project), here.origins(), overrides, known)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from redline.asking import naming, places
 from redline.asking.asks import SearchAsk
+from redline.asking.catalogues import named_in
 from redline.asking.opening import Command, source_of
 from redline.asking.origins import FromRepository, project_here, read_project_file
 from redline.asking.requests import OF_REQUEST, check_targets_are_whole
@@ -94,7 +95,7 @@ def _write_suite(flags: LimitFlags, file: Path, console: Console) -> None:
     sets = read_servers_search(ask, here, project).request.terms.sets
 
     def made(ask: SearchAsk, placed: Placed) -> dict[str, object]:
-        document = search_document(ask, here.ends, placed, project)
+        document = search_document(ask, here.ends, placed, project, named_in(ask.targets))
         return document | ({"objective": written_objective(ask, sets)} if ask.objective else {})
 
     command = ["limit"]
