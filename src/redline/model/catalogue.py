@@ -302,9 +302,10 @@ class ServerEntry(Frozen):
         assert self.checkout is not None, "it is a revision"
         return self.model_copy(update={"checkout": self.checkout.model_copy(update={"revision": revision})})
 
-    def at_version(self, label: str, version: str) -> "ServerEntry":
-        """The server `family.name@label`, in the exact version that the label stands for."""
-        return self.model_copy(update={"name": f"{self.name}@{label}", "about": f"{self.about}; version {version}"})
+    def at_version(self, label: str, version: str, own: str) -> "ServerEntry":
+        """The server `family.name@label`, in the exact version that the label stands for; `about` has its `own`."""
+        about = self.about if version == own else f"{self.about}; here {version} in place of {own}"
+        return self.model_copy(update={"name": f"{self.name}@{label}", "about": about})
 
     def built_as(self, target: str) -> "ServerEntry":
         """The same server, built as this target, whose name stands in the place of `{target}`."""

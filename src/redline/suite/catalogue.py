@@ -121,11 +121,11 @@ def _entries(
     _check_protocols(sheet, path, entry)
     if len(sheet.problems) > known_before:
         return
-    target, own = values["build"].get("target"), next(iter(versions.values()), None)
+    target, own = values["build"].get("target"), next(iter(versions.values()), "")
     yield entry.built_as(target) if target else entry
     for label, version in versions.items():
         versioned = target if version == own else f"{target}@{version}"
-        yield entry.at_version(label, version).built_as(versioned)
+        yield entry.at_version(label, version, own).built_as(versioned)
 
 
 def _check_required(sheet: Sheet, path: Path, values: Mapping[str, Any]) -> None:

@@ -69,7 +69,7 @@ def test_a_version_is_a_server_with_a_build_of_its_own(tmp_path: Path) -> None:
     other = ("plain@5.1.6", "out/plain@5.1.6/server", "out/plain@5.1.6/server")
     assert seen == {"fam.plain": own, "fam.plain@4": own, "fam.plain@5": other}
     assert servers["fam.plain"].about == "no framework"
-    assert servers["fam.plain@5"].about == "no framework; version 5.1.6"
+    assert servers["fam.plain@5"].about == "no framework; here 5.1.6 in place of 4.5.13"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,9 @@ def test_the_first_version_of_each_shipped_server_is_what_its_build_has() -> Non
     for name in versioned:
         own = servers[next(other for other in servers if other.startswith(f"{name}@"))]
         assert own.catalogue_build == servers[name].catalogue_build
-        assert own.about.rpartition("; version ")[2] in pinned.split(), name
+        assert own.about == servers[name].about
+        other = next(entry for entry in servers.values() if entry.name.startswith(f"{name}@") and entry is not own)
+        assert other.about.rpartition(" in place of ")[2] in pinned.split(), name
 
 
 def test_scenarios(tmp_path: Path) -> None:
