@@ -17,6 +17,8 @@ _Z = 1.959964
 _MOST = 26
 """The most runs whose ratios fit beside each other."""
 _NO_CELL = "not measured"
+_UNDECIDED = (None, Verdict.INCONCLUSIVE)
+"""The interval of a decided comparison allows for servers that were not warm."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def _answer(own: Comparison) -> ShownAnswer:
         verdict=own.verdict,
         matters=own.matters,
         missing="" if own.ratio else own.refused or "not known",
-        unsettled=own.duet.unsettled if own.duet and own.ratio else "",
+        unsettled=own.duet.unsettled if own.duet and own.ratio and own.verdict in _UNDECIDED else "",
     )
 
 

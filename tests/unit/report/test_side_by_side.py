@@ -6,6 +6,7 @@ from redline.analysis.side_by_side import NamedReport, side_by_side
 from redline.errors import UsageError
 from redline.limits.ratios import limit_comparisons
 from redline.model import Comparison, Estimate, Metric, Report, Verdict
+from redline.model.estimate import DuetComparison
 from redline.model.limits import AnyReport
 from redline.model.side_by_side import AnswerRow, SideBySide
 from redline.render import SIDES
@@ -103,6 +104,17 @@ def test_a_ratio_without_an_interval_is_not_judged() -> None:
     bare = Estimate(value=0.9, low=None, high=None, unit="ratio", n=1, method="one trial")
     found = outcome(ratios((0.9, 0.01)), changed(ratios((0.9, 0.01)), {"ratio": bare, "verdict": None}))
     assert found == ("open", "not known: no interval in run 2; run 1 slower, run 2 no verdict")
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SLOWER, Verdict.INCONCLUSIVE])
+def test_a_verdict_stands_of_servers_that_were_not_warm(verdict: Verdict) -> None:
+    """The interval allows for how far the ratio may yet move, so that only what is undecided is not known."""
+    duet = DuetComparison(
+        starts=3, between_sd=None, blocks_se=None, control=None, alone=None, unsettled="cold", findings=()
+    )
+    cold = changed(ratios((0.9, 0.01)), {"duet": duet, "verdict": verdict})
+    expected = "held: slower on both" if verdict is Verdict.SLOWER else "not known: servers were not warm in run 1"
+    assert outcome(cold, ratios((0.9, 0.01)))[1].startswith(expected)
 
 
 def test_described_measures_are_told_by_their_intervals() -> None:
