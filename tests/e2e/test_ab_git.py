@@ -18,7 +18,12 @@ from tests.fakes.servers.entries import eventually
 
 pytestmark = pytest.mark.e2e
 
-SHORT = ("--for", "4s", "--load", "closed:16")  # each slice has enough requests to tell whether the servers are warm
+SHORT = (
+    "--for",
+    "4s",
+    "--load",
+    "closed:16",
+)  # of fewer users, a slice has too few requests to show that servers are warm
 PROJECT = """\
 # yaml-language-server: $schema=../docs/reference/project.schema.json
 build: |

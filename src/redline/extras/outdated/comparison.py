@@ -15,15 +15,15 @@ _Package = tuple[Registry, str]
 
 
 def find_outdated(
-    catalogues: Iterable[Path], near: Callable[[Path], str], say: Callable[[int, int], None]
+    catalogues: Iterable[Path], near: Callable[[Path], str], on_progress: Callable[[int, int], None]
 ) -> OutdatedResult:
-    """What registries have that catalogues have not. `say` is told how many of how many packages are known.
+    """What registries have that catalogues have not. `on_progress` gets the number of packages known, and of all.
 
     Raises UsageError for a build file that cannot be read.
     """
     pins = [pin for catalogue in catalogues for pin in read_pins(catalogue)]
     packages: dict[_Package, PinnedPackage] = {(pin.registry, pin.package): pin for pin in pins}
-    newest, reasons = _ask(packages, say)
+    newest, reasons = _ask(packages, on_progress)
     rows: dict[tuple[_Package, str], list[str]] = {}
     for pin in pins:
         latest = newest.get((pin.registry, pin.package))
@@ -45,7 +45,7 @@ def find_outdated(
 
 
 def _ask(
-    packages: dict[_Package, PinnedPackage], say: Callable[[int, int], None]
+    packages: dict[_Package, PinnedPackage], on_progress: Callable[[int, int], None]
 ) -> tuple[dict[_Package, str], dict[tuple[Registry, str], list[str]]]:
     """The newest releases, and why others are not known."""
     registries = Registries(bases_of(os.environ, Path.home()))
@@ -62,7 +62,7 @@ def _ask(
                 newest[package] = answer.result()
             except UnansweredError as error:
                 reasons.setdefault((package[0], str(error)), []).append(package[1])
-            say(known, len(asked))
+            on_progress(known, len(asked))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     return newest, reasons
