@@ -321,7 +321,8 @@ class LimitFlags(RequestFlags):
 
     targets: list[str] = argument(
         "TARGET…",
-        "Commands such as './server --port {port}', URLs, revisions, suites (YAML files); by default redline.yaml.",
+        "Commands such as './server --port {port}', URLs, servers of the catalogue, revisions, suites (YAML files); "
+        "by default redline.yaml.",
         [],
     )
     git: str | None = flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
