@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from redline.asking.asks import DETECTED, LoadAsk
-from redline.asking.catalogues import catalogue_of
+from redline.asking.catalogues import catalogue_of, named_in
 from redline.asking.keepalive import kept_alive_or_not
 from redline.asking.opening import length_of
 from redline.asking.origins import project_name
@@ -83,13 +83,15 @@ def _asked(ask: LoadAsk, placed: Placed) -> dict[str, object]:
     """Return the server that is named and its requests. Raises UsageError."""
     if ask.server is None:
         raise UsageError("no server is named", hint=_NO_SERVER)
-    if names_command(ask):
+    known = named_in([ask.server])
+    if known.servers or names_command(ask):
         if ask.path is not None and ask.listed is not None:
             message = part("path", ask.path) + ": requests say what is requested"
             raise UsageError(message, hint="leave out one of the two")
-        path = path_of({}, "/" if ask.path is None else ask.path)
+        entry = known.servers.get(ask.server)
+        path = path_of({}, ask.path or (entry.ready.path if entry else "/"))
         *_, asked = scenarios(ask, path, placed)
-        return {"servers": servers({"server": ask.server}, ask, placed), "scenarios": [asked]}
+        return {"servers": servers({"server": ask.server}, ask, placed, known), "scenarios": [asked]}
     if ask.path is not None:
         raise UsageError(part("path", ask.path) + " is for a command", hint="write it into the URL")
     check_is_no_file(ask.server)
@@ -97,8 +99,13 @@ def _asked(ask: LoadAsk, placed: Placed) -> dict[str, object]:
     return {"servers": servers({"server": base_of(ask.server)}, ask, placed), "scenarios": [asked]}
 
 
+def starts_server(ask: LoadAsk) -> bool:
+    """Whether a command or a server of the catalogue is named, which is started for the load. Raises UsageError."""
+    return names_command(ask) or (ask.server is not None and bool(named_in([ask.server]).servers))
+
+
 def names_command(ask: LoadAsk) -> bool:
-    """Whether a command is named, which is started for the load, in place of a URL. Raises UsageError."""
+    """Whether a command is named, in place of a URL. Raises UsageError."""
     if ask.server is None or is_url(ask.server) or is_like_a_url(ask.server):
         return False
     check_is_reachable(ask.server)

@@ -261,13 +261,16 @@ class BuildFlags(ProgressFlags):
 
 @command("load")
 class LoadFlags(RequestFlags):
-    """Load a running server, a command, or the server of redline.yaml, and print its latency and throughput.
+    """Load a running server, a command, a server of the catalogue or of redline.yaml; print latency and throughput.
 
     The load is closed with -c users, or open with -R requests per second.
     """
 
     url: str | None = argument(
-        "URL|COMMAND", "Such as http://127.0.0.1:8080/path, or './shop {port}'; without it, that of redline.yaml.", None
+        "URL|COMMAND",
+        "Such as http://127.0.0.1:8080/path, './shop {port}', or vertx.vanilla@5 of the catalogue; without it, that of "
+        "redline.yaml.",
+        None,
     )
     connections: int = flag(
         "-c --connections --users", "N", "Connections; users in a closed load.", defaults.LOAD_CONNECTIONS

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 from rich.console import Console
 
 from redline.asking.asks import LoadAsk
-from redline.asking.load import load_suite, names_command
+from redline.asking.load import load_suite, starts_server
 from redline.cli.targets import check_targets
 from redline.driving.checks import Checked, checking
 from redline.driving.engine_process import find_engine
@@ -36,7 +36,7 @@ def followed(ask: LoadAsk, console: Console) -> LoadAsk:
     """Return the load of the URL to which redirects lead, and say so. Raises UsageError and DriveError."""
     if ask.server is None:
         raise UsageError("--follow: no URL is given", hint="give the URL, or write what is requested into redline.yaml")
-    if names_command(ask):
+    if starts_server(ask):
         message = f"--follow: the server of `{ask.server}` does not run yet"
         raise UsageError(message, hint="leave it out, and give the path that is requested: --path")
     for _ in range(_MOST):

@@ -314,6 +314,23 @@ def test_a_load_of_so_many_requests_warms_up_only_when_asked(given: dict[str, An
     assert suite_of(**given).warmup_ns == warmup_ns
 
 
+@pytest.mark.parametrize(
+    ("given", "path"), [({}, "/path0"), ({"path": "/path1"}, "/path1")], ids=["what a ready one answers", "a path"]
+)
+def test_a_server_of_the_catalogue_is_started(given: dict[str, Any], path: str) -> None:
+    suite, text = load_suite(asks.load(url="vertx.vanilla@5", **given))
+    (variant,) = suite.variants
+    assert variant.catalogued.catalogue_build.target == "vertx-vanilla@5.1.6"
+    assert [scenario.request.path for scenario in suite.scenarios] == [path]
+    assert "use: vertx.vanilla@5" in text
+
+
+def test_a_version_that_a_server_has_not_is_no_url() -> None:
+    with pytest.raises(UsageError, match="vertx.vanilla has no version 9") as caught:
+        load_suite(asks.load(url="vertx.vanilla@9"))
+    assert caught.value.hint == "there is vertx.vanilla@4, vertx.vanilla@5"
+
+
 def test_a_command_is_started_and_asked_for_a_path() -> None:
     for given, path in (({}, "/"), ({"path": "/items"}, "/items")):
         suite = suite_of(url="./shop --port {port}", **given)

@@ -42,10 +42,11 @@ from redline.errors import DriveError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
-from redline.model import Cell, CellReport, Interval, Recording
+from redline.model import Cell, CellReport, Interval, Recording, Suite
 from redline.model.load_result import LoadResult, StreamSummary
+from redline.ports import Launcher
 from redline.report.load import load_section, spectrum_section
-from redline.running.assembly import Workplace
+from redline.running.assembly import Workplace, builds_servers
 from redline.running.single import LoadFollower, SingleTrial
 from redline.schema.document import Document
 from redline.storage.runs import RunStore
@@ -199,6 +200,8 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
     if project is not None:
         build_servers(project, suite, outputs.console)
     bench = workplace.bench(Path(), suite)
+    if builds_servers(suite):
+        _build(suite, bench.tools.launcher, outputs.console)
     session = SingleTrial.create(suite, source_of(ask, order.command, text, "load"), store, bench)
     cell = session.cell
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
@@ -216,6 +219,16 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
     if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
     return Loaded(store, recording, judged, load_result(judged, ask.server or ""), report)
+
+
+def _build(suite: Suite, launcher: Launcher, console: Console) -> None:
+    """Build the server if it is of a catalogue and not built. Raises BuildError."""
+    from redline.cli.build_view import BuildView  # noqa: PLC0415 - most loads have nothing to build
+
+    with BuildView(console) as view:
+        failures = launcher.build(suite.variants, view).failures
+    for error in failures.values():
+        raise error
 
 
 @dataclass(frozen=True)
