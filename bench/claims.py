@@ -2,12 +2,16 @@
 
 `python -m bench.claims` writes them from `claims.yaml` and the stored reports beside it. No number of a table is
 written by hand. A claim *agrees* only if the interval lies within what was published, *differs* only if outside.
+`python -m bench.claims STUDY NAME=DIR...` first stores the reports of runs, under these names.
 """
 
 import csv
 import gzip
+import io
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,9 +26,11 @@ STUDIES = Path(__file__).parents[1] / "docs" / "studies"
 TOLERANCE = 0.1
 """A published number counts as ± this share: what the authors of the study of Tapir give for theirs."""
 UNITS = {"k/s": 1e3, "/s": 1.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
-_CHANGE = re.compile(r"([\u2212+]?[\d.,]+)%(?: [▲▼≈?];?|;)? ?\[([\u2212+]?[\d.,]+), ([\u2212+]?[\d.,]+)\]")
-_LEVEL = re.compile(r"([\d.,]+) ?(k/s|/s|ms|µs|s|GiB|MiB|KiB)(?: ±([\d.,]+)%| ([\d.,]+)\u2013([\d.,]+))?$")
+_CHANGE = re.compile(r"([\u2212+]?[\d.,]+)%(?: ([▲▼≈?]);?|;)? ?\[([\u2212+]?[\d.,]+), ([\u2212+]?[\d.,]+)\]")
+_LEVEL = re.compile(r"([\d.,]+) ?(k/s|/s|ms|µs|s|GiB|MiB|KiB)(?:/s)?(?: ±([\d.,]+)%| ([\d.,]+)\u2013([\d.,]+))?$")
 _REPEAT = re.compile(r"redline ([\d.]+) · ([0-9a-f]{7})[0-9a-f]*(\+dirty)? · kernel \S+ · (redline .+)$")
+_SUBJECT = re.compile(r"\*\*([^*]+)\*\*(?: (?!\|)(.*))?$")
+COLUMNS = ("report", "section", "row", "column", "text")
 KINDS = ("measured", "nearest", "not measured", "cannot", "done")
 
 
@@ -35,6 +41,8 @@ class Measured:
     text: str
     low: float | None
     high: float | None
+    undecided: bool = False
+    """Whether its report calls the change inconclusive: among others, it may be chance."""
 
 
 @cache
@@ -42,6 +50,48 @@ def rows(study: str) -> tuple[dict[str, str], ...]:
     """The stored reports of a study, one dictionary for each cell of a table."""
     with gzip.open(STUDIES / study / "reports.csv.gz", "rt", newline="", encoding="utf-8") as file:
         return tuple(csv.DictReader(file))
+
+
+def reported(name: str, markdown: str) -> Iterator[dict[str, str]]:
+    """The rows of `reports.csv.gz` that hold a report of a run: its paragraphs, and the cells of its tables."""
+    section = subject = ""
+    header: list[str] = []
+    for line in markdown.splitlines():
+        if line.startswith("#"):
+            section, subject, header = _plain(line.lstrip("#")), "", []
+        elif line.startswith("|"):
+            cells = [_plain(cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            if not header:
+                header = cells
+            elif any(cell.strip("-:") for cell in cells):
+                where = f"{section} / {subject}" if subject else section
+                for column, text in zip(header[1:], cells[1:], strict=True):
+                    yield dict(zip(COLUMNS, (name, where, cells[0], column, text), strict=True))
+        else:
+            header = []
+            if bold := _SUBJECT.match(line):
+                subject = _plain(bold[1])
+            if text := _plain(line):
+                yield dict(zip(COLUMNS, (name, section, "", "", text), strict=True))
+
+
+def _plain(text: str) -> str:
+    """Markdown's text without its marks."""
+    text = re.sub(r"<[^>]+>", " ", text.replace("**", "").replace("&NoBreak;", ""))
+    return " ".join(re.sub(r"\\(.)", r"\1", text).split())
+
+
+def store(study: str, reports: Mapping[str, str]) -> None:
+    """Put reports, as Markdown by their names, among those of a study, in place of earlier ones of these names."""
+    kept = [row for row in rows(study) if row["report"] not in reports]
+    for name, markdown in reports.items():
+        kept += reported(name, markdown)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(kept)
+    (STUDIES / study / "reports.csv.gz").write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
+    rows.cache_clear()
 
 
 def measured(reference: Any, study: str) -> Measured:
@@ -68,8 +118,8 @@ def _text(reference: str, study: str) -> str:
 def parsed(text: str) -> Measured:
     """A figure as reports write it: `+5.6% [+1.2, +9.7]`, `55.0 k/s ±6.2%` or a value and its ends."""
     if change := _CHANGE.match(text):
-        low, high = (1 + _number(bound) / 100 for bound in change.groups()[1:])
-        return Measured(f"{change[1]}% [{change[2]}, {change[3]}]", low, high)
+        low, high = (1 + _number(bound) / 100 for bound in change.groups()[2:])
+        return Measured(f"{change[1]}% [{change[3]}, {change[4]}]", low, high, undecided=change[2] == "?")
     first = text.split(";", maxsplit=1)[0].strip()
     if (level := _LEVEL.match(first)) is None:
         raise ValueError(f"not a figure: {text!r}")
@@ -101,6 +151,8 @@ def verdict(figure: Measured, expected: Mapping[str, float], because: str) -> st
     low, high = bounds(expected)
     if figure.low is None or figure.high is None:
         return "not known: one trial has no interval"
+    if figure.undecided and low <= 1 <= high:
+        return "not known"
     if low <= figure.low and figure.high <= high:
         return "**agrees**"
     if figure.high < low or figure.low > high:
@@ -197,6 +249,13 @@ def studies() -> list[str]:
     return sorted(path.parent.name for path in STUDIES.glob("*/claims.yaml"))
 
 
+def _markdown(folder: str) -> str:
+    command = [sys.executable, "-m", "redline", "report", folder, "--format", "md"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        store(sys.argv[1], {name: _markdown(folder) for name, folder in (each.split("=", 1) for each in sys.argv[2:])})
     for each in studies():
         (STUDIES / each / "claims.md").write_text(page(each), encoding="utf-8")

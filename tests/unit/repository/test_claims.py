@@ -55,6 +55,39 @@ def test_a_stored_figure_is_read_with_its_interval(text: str, shown: str, low: f
     assert figure.high == pytest.approx(high)
 
 
+REPORT = """### Comparisons
+
+The **change against the baseline**.
+
+**throughput against a.b** users1 closed
+
+| server | GET |
+|---|---:|
+| **a.c**<br>rank 1 | −62.7% ? \\[−78.6, −35.1\\] |
+
+### Repeat this run
+
+redline 0.1.0 · run s.yaml -s 'a.\\*'
+"""
+
+
+def test_a_report_is_stored_by_its_tables_cells_and_paragraphs() -> None:
+    assert [tuple(row.values())[1:] for row in claims.reported("x", REPORT)] == [
+        ("Comparisons", "", "", "The change against the baseline."),
+        ("Comparisons", "", "", "throughput against a.b users1 closed"),
+        ("Comparisons / throughput against a.b", "a.c rank 1", "GET", "−62.7% ? [−78.6, −35.1]"),
+        ("Repeat this run", "", "", "redline 0.1.0 · run s.yaml -s 'a.*'"),
+    ]
+
+
+def test_a_change_that_its_report_calls_inconclusive_contradicts_no_claim_that_nothing_changed() -> None:
+    figure = claims.parsed("+68.7% ? [+14.8, +147.9] (p 0.084 among 3)")
+    assert claims.verdict(figure, {"about": 1}, "") == "not known"
+    assert claims.verdict(figure, {"below": 1}, "") == "not known"
+    assert claims.verdict(figure, {"about": 4}, "").startswith("**differs**")
+    assert claims.verdict(claims.parsed("+68.7% ▲ [+14.8, +147.9]"), {"about": 1}, "").startswith("**differs**")
+
+
 def test_a_text_that_is_no_figure_is_refused() -> None:
     for text in ("refused: 1,012 requests are too few for p99.9", "✕ invalid", "353 ms not known"):
         with pytest.raises(ValueError, match="not a figure"):
