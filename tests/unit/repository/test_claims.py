@@ -63,7 +63,7 @@ The **change against the baseline**.
 
 | server | GET |
 |---|---:|
-| **a.c**<br>rank 1 | −62.7% ? \\[−78.6, −35.1\\] |
+| **a.c**<br>rank 1 | \u221262.7% ? \\[\u221278.6, \u221235.1\\] |
 
 ### Repeat this run
 
@@ -75,7 +75,7 @@ def test_a_report_is_stored_by_its_tables_cells_and_paragraphs() -> None:
     assert [tuple(row.values())[1:] for row in claims.reported("x", REPORT)] == [
         ("Comparisons", "", "", "The change against the baseline."),
         ("Comparisons", "", "", "throughput against a.b users1 closed"),
-        ("Comparisons / throughput against a.b", "a.c rank 1", "GET", "−62.7% ? [−78.6, −35.1]"),
+        ("Comparisons / throughput against a.b", "a.c rank 1", "GET", "\u221262.7% ? [\u221278.6, \u221235.1]"),
         ("Repeat this run", "", "", "redline 0.1.0 · run s.yaml -s 'a.*'"),
     ]
 
