@@ -236,6 +236,23 @@ impl RawRequest {
         [self.path.as_str()].into_iter().chain(headers).chain(self.body_text.as_deref())
     }
 
+    /// Reject what cannot be combined with a WebSocket, if it is a message on one.
+    fn check_websocket(&self, field: &str, target: &Target, journey: Option<&Journey>) -> Result<(), EngineError> {
+        let others = [
+            ("a journey", journey.is_some()),
+            ("HTTP/2", target.http == Http::V2),
+            ("a method other than GET", self.method != "GET"),
+            ("a stream of events", self.stream.is_some()),
+            ("a timestamp", self.timestamp.is_some()),
+            ("chunks", self.chunked.is_some()),
+            ("an answer 100", self.expect_continue_ns.is_some()),
+        ];
+        if let Some((other, _)) = others.into_iter().find(|(_, is_given)| *is_given && self.websocket.is_some()) {
+            return Err(bad(field, &format!("it cannot be combined with {other}"), "leave out one of the two"));
+        }
+        Ok(())
+    }
+
     /// Validate the request. `place` is its field in the job, and `number` its index.
     pub fn check(
         self,
@@ -246,25 +263,10 @@ impl RawRequest {
         number: usize,
     ) -> Result<Request, EngineError> {
         let within = |field: &str| format!("{place}.{field}");
+        self.check_websocket(&within("websocket"), target, journey)?;
         let is_head = self.method == "HEAD";
         let text_is_given = self.body_text.is_some();
-        let body = match (self.body_text, self.body_base64) {
-            (Some(_), Some(_)) => {
-                let message = "there is a body_base64 as well";
-                return Err(bad(&within("body_text"), message, "give one of them, or none"));
-            }
-            (Some(text), None) => Body::Text(
-                text,
-                match self.body_escape {
-                    None => BodyEscape::None,
-                    Some(RawEscape::Json) => BodyEscape::Json,
-                    Some(RawEscape::Form) => BodyEscape::Form,
-                },
-            ),
-            (None, base64) => Body::Bytes(STANDARD.decode(base64.unwrap_or_default()).map_err(|error| {
-                bad(&within("body_base64"), &error.to_string(), "give standard base64 with padding, or null")
-            })?),
-        };
+        let body = body_of(self.body_text, self.body_base64, self.body_escape, place)?;
         let expect_continue_ns = self.expect_continue_ns;
         let mut headers = self.headers;
         let names = match journey {
@@ -272,20 +274,7 @@ impl RawRequest {
             None => Names::picks(picks),
         };
         if let Some(websocket) = &self.websocket {
-            let field = within("websocket");
-            let other = [
-                ("a journey", journey.is_some()),
-                ("HTTP/2", target.http == Http::V2),
-                ("a method other than GET", self.method != "GET"),
-                ("a stream of events", self.stream.is_some()),
-                ("a timestamp", self.timestamp.is_some()),
-                ("chunks", self.chunked.is_some()),
-                ("an answer 100", expect_continue_ns.is_some()),
-            ];
-            if let Some((other, _)) = other.into_iter().find(|(_, is_given)| *is_given) {
-                return Err(bad(&field, &format!("it cannot be combined with {other}"), "leave out one of the two"));
-            }
-            websocket.add_headers(&field, &mut headers)?;
+            websocket.add_headers(&within("websocket"), &mut headers)?;
         }
         // The body of a request is that of the message, once the WebSocket is open.
         let (body, message) =
@@ -366,6 +355,33 @@ impl RawRequest {
         let keep = if timestamp.is_some() || keeps.body { KeptBody::Whole } else { options.keep };
         let options = ReadOptions { keep, fields: keeps.fields, ..options };
         Ok(Request { template, expect, timestamp, stream, websocket, expect_continue_ns, options })
+    }
+}
+
+/// The body that a request has, as text or as bytes.
+fn body_of(
+    text: Option<String>,
+    base64: Option<String>,
+    escape: Option<RawEscape>,
+    place: &str,
+) -> Result<Body, EngineError> {
+    match (text, base64) {
+        (Some(_), Some(_)) => {
+            let message = "there is a body_base64 as well";
+            Err(bad(&format!("{place}.body_text"), message, "give one of them, or none"))
+        }
+        (Some(text), None) => {
+            let escape = match escape {
+                None => BodyEscape::None,
+                Some(RawEscape::Json) => BodyEscape::Json,
+                Some(RawEscape::Form) => BodyEscape::Form,
+            };
+            Ok(Body::Text(text, escape))
+        }
+        (None, base64) => STANDARD.decode(base64.unwrap_or_default()).map(Body::Bytes).map_err(|error| {
+            let hint = "give standard base64 with padding, or null";
+            bad(&format!("{place}.body_base64"), &error.to_string(), hint)
+        }),
     }
 }
 

@@ -33,7 +33,7 @@ enum RawAnswer {
     Next,
 }
 
-/// How connections become WebSockets, and the message that is sent on them.
+/// How each connection becomes a WebSocket, and the message that is sent on it.
 #[derive(Clone, Debug)]
 pub struct WebSocket {
     /// The request of the handshake, without its key.

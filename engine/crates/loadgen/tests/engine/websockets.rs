@@ -1,4 +1,4 @@
-//! Messages on WebSockets: against the oracle, against a server of another maker, and against servers that break the rules.
+//! Messages on a WebSocket: against the oracle, against a server of another maker, and against servers that break the rules.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -90,7 +90,7 @@ fn attend<S: Read + Write>(
     came: &AtomicU64,
     serve: &impl Fn(&mut WebSocket<S>, Message) -> tungstenite::Result<()>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    #[expect(clippy::result_large_err, reason = "tungstenite's own type")]
+    #[allow(clippy::result_large_err, reason = "tungstenite's own type")]
     let choose = |request: &Request, mut response: Response| -> Result<Response, ErrorResponse> {
         if let Some(offered) = request.headers().get("sec-websocket-protocol") {
             let last = offered.to_str().unwrap().rsplit(", ").next().unwrap();
