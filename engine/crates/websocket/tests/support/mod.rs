@@ -88,8 +88,8 @@ pub fn read(role: Role, bytes: &[u8], pieces: &[usize]) -> Vec<Seen> {
             let event = match session.next(&mut piece) {
                 Ok(None) => break,
                 Ok(Some(event)) => event,
-                Err(rule) => {
-                    seen.push(Seen::Broken(rule));
+                Err(broken) => {
+                    seen.push(Seen::Broken(broken));
                     return seen;
                 }
             };
