@@ -102,6 +102,8 @@ class SeenByOracle:
     passed_over: int
     reset: int
     body_bytes: int
+    messages: int
+    message_bytes: int
     targets: dict[str, int]
     statuses: dict[str, int]
     users: dict[str, int]

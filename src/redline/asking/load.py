@@ -14,6 +14,7 @@ from redline.asking.requests import (
     describes_requests,
     is_command,
     of_project,
+    opened_by,
     path_of,
     placed_here,
     referenced,
@@ -95,7 +96,8 @@ def _asked(ask: LoadAsk, placed: Placed) -> dict[str, object]:
     if ask.path is not None:
         raise UsageError(part("path", ask.path) + " is for a command", hint="write it into the URL")
     check_is_no_file(ask.server)
-    *_, asked = scenarios(ask, path_of({"server": ask.server}, None), placed)
+    urls = {"server": ask.server}
+    *_, asked = scenarios(ask, path_of(urls, None), placed, opens=opened_by(urls))
     return {"servers": servers({"server": base_of(ask.server)}, ask, placed), "scenarios": [asked]}
 
 

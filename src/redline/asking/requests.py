@@ -33,13 +33,15 @@ from redline.schema.request import EXPECT_CONTINUE, METHODS
 from redline.schema.stream import read_stream
 from redline.suite import Catalogue, read_body, read_data, referenced_files
 from redline.suite.project import Project, has_journey
-from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
+from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, is_websocket, read_url
 from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files
 from redline.wording import part
 
 REQUEST = "requests"
 """The name of a request that has no other."""
+ANY_MESSAGE = "message {seq}"
+"""The message where none is given, with its number."""
 BODY_FILE = "body.bin"
 """The bytes of a body, in the directory of a run."""
 OF_HEADERS = {"user_agent": "User-Agent", "cookie": "Cookie", "referer": "Referer"}
@@ -95,7 +97,8 @@ def compared(
         path = Given("the readiness request", ready)
     if urls and has_project and path and path.value == "/":
         path = None  # the URL names only the server, and redline.yaml the requests
-    asked = scenarios(ask, path or (None if has_project else Given(part("path", "/"), "/")), placed)
+    path = path or (None if has_project else Given(part("path", "/"), "/"))
+    asked = scenarios(ask, path, placed, opens=opened_by(urls))
     document: dict[str, object] = {"servers": servers(targets, ask, placed, known)}
     if len(targets) > 1:
         name, target = next(iter(targets.items()))
@@ -187,11 +190,13 @@ def is_command(target: str) -> bool:
     return target != WORK_TREE and _COMMAND.match(target) is not None
 
 
-def scenarios(ask: RequestAsk, path: Given | None, placed: Placed) -> list[object]:
+def scenarios(ask: RequestAsk, path: Given | None, placed: Placed, *, opens: str | None = None) -> list[object]:
     """Return the requests; empty if none is asked for and `redline.yaml` has them. Raises UsageError.
 
-    `path` is the requested path, which a URL has or which is asked for.
+    `path` is the requested path, which a URL has or which is asked for, and `opens` the URL of a WebSocket.
     """
+    if opens is not None:
+        return [_message(ask, opens, path or Given("/", "/"), placed)]
     if ask.listed is not None:
         check_is_not_described(ask, path)
         # Recorded traffic is measured as a whole; the requests of a list have names that somebody gave them.
@@ -281,6 +286,30 @@ def _request(ask: RequestAsk, path: Given, placed: Placed) -> dict[str, object]:
     if ask.events is not None:
         asked["stream"] = _stream(ask.events)
     return {"name": REQUEST, **asked}
+
+
+def opened_by(urls: Mapping[str, str]) -> str | None:
+    """The first URL of a WebSocket, if all of them are. Raises UsageError if some are."""
+    of_websockets = [url for url in urls.values() if is_websocket(url)]
+    if of_websockets and len(of_websockets) < len(urls):
+        other = next(url for url in urls.values() if not is_websocket(url))
+        message = f"{of_websockets[0]} is a WebSocket, and {other} is not"
+        raise UsageError(message, hint="give URLs of ws:// or wss:// alone")
+    return next(iter(of_websockets), None)
+
+
+def _message(ask: RequestAsk, url: str, path: Given, placed: Placed) -> dict[str, object]:
+    """Return the message on a WebSocket that is described. Raises UsageError for what only a request has."""
+    taken = {"body", "headers", "user", "oauth2_bearer", *OF_HEADERS}
+    listed = [] if ask.listed is None else [part("requests")]
+    if other := [*ask.given({*OF_REQUEST} - taken), *ask.given({"http2", "scenarios"}), *listed]:
+        message = f"{other[0]}: {url} is a WebSocket, on which messages are sent"
+        raise UsageError(message, hint=f"leave it out; {part('body', 'TEXT')} is the message, which its echo answers")
+    send = Given("the default message", ANY_MESSAGE) if ask.body is None else _body(ask.body, placed)
+    asked: dict[str, object] = {"path": path, "send": send}
+    if headers := _headers(ask.headers) | _named_headers(ask) | _sign_in(ask):
+        asked["headers"] = headers
+    return {"name": REQUEST, "websocket": asked}
 
 
 def _lower(pair: tuple[str, str]) -> tuple[str, str]:

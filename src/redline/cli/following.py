@@ -57,8 +57,8 @@ def _asked(cell: Cell) -> Checked:
     """Send the request once. Raises UsageError for one that is not to be sent twice, and DriveError."""
     entry, request = cell.variant.entry, cell.scenario.request
     assert isinstance(entry, AttachedServer), "a URL names it"
-    if request.method not in _METHODS or cell.scenario.others:
-        what = "several requests" if cell.scenario.others else request.method
+    if request.method not in _METHODS or cell.scenario.others or request.websocket:
+        what = "several requests" if cell.scenario.others else request.line.partition(" ")[0]
         hint = "leave out --follow, and give the final URL"
         raise UsageError(f"--follow is for a single GET or HEAD, and not for {what}", hint=hint)
     endpoint = Endpoint(entry.host, entry.port, way=entry.way)

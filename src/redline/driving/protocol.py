@@ -292,6 +292,7 @@ def _request(request: Request, variant: Variant, endpoint: Endpoint) -> dict[str
         expect=_expect(request.expect),
         timestamp=request.timestamp and request.timestamp.model_dump(),
         stream=request.stream and request.stream.model_dump(mode="json"),
+        websocket=request.websocket and request.websocket.model_dump(mode="json"),
         expect_continue_ns=request.expect_continue_ns,
     )
 

@@ -292,7 +292,7 @@ def _compared_bytes(request: Request) -> int:
 
 
 def _request_line(cell: Cell, request: Request) -> str:
-    return f"{request.method} {first_of(request.path, cell.scenario.picks)}"
+    return first_of(request.line, cell.scenario.picks)
 
 
 def _ask(checks: CheckProcess, cell: Cell, request: Request, endpoint: Endpoint, keep_bytes: int) -> Checked:
@@ -318,6 +318,8 @@ def difference(request: Request, answer: Checked) -> str | None:
     """Say how an answer differs from the expected answer, on one line; None if it does not."""
     if answer.status is None:
         return f"{answer.wrong}{_endless(answer) or _other_version(answer)}"
+    if request.websocket is not None:
+        return answer.wrong or None
     expect, body = request.expect, answer.body
     if answer.header("content-type").startswith(GRPC) and answer.grpc_status is None:
         return "it answers gRPC, whose status is read over HTTP/2 alone"

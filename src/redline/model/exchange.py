@@ -11,6 +11,7 @@ from redline.model.journey import Journey
 from redline.model.sign_in import SignIn
 from redline.model.streams import Stream
 from redline.model.template import picked, sent
+from redline.model.websocket import WebSocket
 
 POINTER = r"^(/([^~]|~[01])*)?$"
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
@@ -128,6 +129,7 @@ class Request(Frozen):
     expect: Expected = Expected()
     timestamp: Timestamp | None = omitted_if_default(None)
     stream: Stream | None = omitted_if_default(None, "of an answer that is a stream of events")
+    websocket: WebSocket | None = omitted_if_default(None, "on which its body is sent, as a message")
     expect_continue_ns: int | None = omitted_if_default(None, "how long the body waits for an answer 100", ge=1)
 
     @property
@@ -150,6 +152,11 @@ class Request(Frozen):
             for name, values in self.headers.items()
             for value in ((values,) if isinstance(values, str) else values)
         )
+
+    @property
+    def line(self) -> str:
+        """What is asked, and where: `GET /items`, `WebSocket /chat`."""
+        return f"{self.method if self.websocket is None else 'WebSocket'} {self.path}"
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -192,7 +199,11 @@ class Scenario(Frozen):
     def writes(self) -> tuple[str, ...]:
         """The labels of the requests that may change a server: all but those with a safe method (RFC 9110, 9.2.1)."""
         labelled = zip(self.labels, self.requests, strict=True)
-        return tuple(dict.fromkeys(label for label, request in labelled if request.method not in _SAFE_METHODS))
+        return tuple(
+            dict.fromkeys(
+                label for label, request in labelled if request.method not in _SAFE_METHODS or request.websocket
+            )
+        )
 
     @property
     def unmeasured(self) -> int:
@@ -221,7 +232,7 @@ class Scenario(Frozen):
     @property
     def labels(self) -> tuple[str, ...]:
         """What results call each request: its name, else `GET /items`; with a number where that is not unique."""
-        plain = [request.name or f"{request.method} {request.path}" for request in self.requests]
+        plain = [request.name or request.line for request in self.requests]
         earlier = [plain[: at + 1].count(label) for at, label in enumerate(plain)]
         return tuple(label if nth == 1 else f"{label} #{nth}" for label, nth in zip(plain, earlier, strict=True))
 

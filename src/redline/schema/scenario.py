@@ -10,14 +10,16 @@ from redline.model import Journey, Request, Scenario
 from redline.schema.journey import JourneySchema
 from redline.schema.request import BODY_KEYS, METHOD_KEYS, METHODS, NAME, MixedSchema, RequestSchema
 from redline.schema.types import Scalar, Schema
+from redline.schema.websocket import WebSocketSchema
+
+_INSTEAD = ("requests", "journey", "websocket")
+"""What a scenario may have instead of a single request."""
 
 
 class ScenarioSchema(RequestSchema):
-    """A scenario: one request, `requests` that are drawn by weight, or a `journey` of steps."""
+    """A scenario: one request, `requests` that are drawn by weight, a `journey` of steps, or a `websocket`."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": [key]} for key in (*METHOD_KEYS, "requests", "journey")]}
-    )
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in (*METHOD_KEYS, *_INSTEAD)]})
 
     about: str = Field(default="", description="one line for the reports")
     requests: list[MixedSchema] = Field(
@@ -30,6 +32,11 @@ class ScenarioSchema(RequestSchema):
         description="steps in order instead of a single request",
         examples=[{"steps": [{"get": "/items"}, {"get": "/orders"}]}],
     )
+    websocket: WebSocketSchema | None = Field(
+        default=None,
+        description="a message on a WebSocket of each user instead of a request",
+        examples=[{"path": "/ws", "send": "message {seq}"}],
+    )
     requires: dict[str, Scalar] = Field(
         default={}, description="server options that it needs", examples=[{"routes": 128}]
     )
@@ -41,11 +48,11 @@ class ScenarioSchema(RequestSchema):
 
     @model_validator(mode="after")
     def _something_to_ask(self) -> "ScenarioSchema":
-        several = next((key for key in ("requests", "journey") if getattr(self, key)), None)
-        named = [*self.methods, *(key for key in ("requests", "journey") if getattr(self, key))]
+        several = next((key for key in _INSTEAD if getattr(self, key)), None)
+        named = [*self.methods, *(key for key in _INSTEAD if getattr(self, key))]
         if len(named) != 1:
             problem = f"has {' and '.join(named)}" if named else "has no method"
-            hint = f"write exactly one of {', '.join(METHODS)}: `get: /path0`; or `requests`, or `journey`"
+            hint = f"write exactly one of {', '.join(METHODS)}: `get: /path0`; or `requests`, `journey` or `websocket`"
             raise WrongValueError(f"this scenario {problem}", hint)
         names = [request.name for request in self.requests if request.name]
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
@@ -66,13 +73,16 @@ class ScenarioSchema(RequestSchema):
         )
         if several and outside:
             message = f"`{outside[0].removesuffix('_body')}` cannot be combined with `{several}`"
-            raise WrongValueError(message, f"write it in every {'step' if self.journey else 'request'}")
+            where = "`websocket`, if it has it" if self.websocket else "every step" if self.journey else "every request"
+            raise WrongValueError(message, f"write it in {where}")
         return self
 
     def all_requests(self) -> tuple[Request, ...]:
         """All requests as values of the model."""
         if self.journey is not None:
             return tuple(step.request(name=step.name or "") for step in (*self.journey.once, *self.journey.steps))
+        if self.websocket is not None:
+            return (self.websocket.request(),)
         return tuple(request.request(request.weight, request.name or "") for request in self.requests) or (
             self.request(),
         )

@@ -18,6 +18,8 @@ ALONE = "a URL is given alone, with its path, and flags of init stand before it"
 _SCHEME = re.compile(r"\w+://")
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_OF_WEBSOCKETS = {"ws": "http", "wss": "https"}
+"""The schemes of WebSockets (RFC 6455, section 3), which HTTP opens."""
 UNIX = "http+unix"
 """The scheme of HTTP over a Unix socket."""
 _HINT = "write it like http://127.0.0.1:8080/path"
@@ -52,8 +54,13 @@ def check_has_a_host(target: str) -> None:
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is a URL of http or https, or of HTTP over a Unix socket."""
-    return re.match(r"(https?|http\+unix)://", text, re.IGNORECASE) is not None
+    """Whether a text is a URL of http, https, ws or wss, or of HTTP over a Unix socket."""
+    return re.match(r"(https?|wss?|http\+unix)://", text, re.IGNORECASE) is not None
+
+
+def is_websocket(url: str) -> bool:
+    """Whether a URL is one of a WebSocket."""
+    return re.match(r"wss?://", url.strip(), re.IGNORECASE) is not None
 
 
 def is_like_a_url(text: str) -> bool:
@@ -72,7 +79,7 @@ def is_secure(url: str) -> bool:
 
 
 def base_of(url: str) -> str:
-    """The URL without its path: scheme, host and port. Raises UsageError."""
+    """The URL of HTTP without its path: scheme, host and port. Raises UsageError."""
     scheme, authority, _ = _split(url)
     return f"{scheme}://{authority}"
 
@@ -86,7 +93,10 @@ def read_url(url: str) -> tuple[AttachedServer, str]:
     if scheme == UNIX:
         return _of_socket(url, authority), _sent(path)
     if scheme not in _DEFAULT_PORTS:
-        raise UsageError(f"{url}: cannot load {scheme}://", hint="the engine speaks HTTP: use http:// or https://")
+        raise UsageError(
+            f"{url}: cannot load {scheme}://",
+            hint="use http:// or https://, or ws:// or wss:// for a WebSocket",
+        )
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
         is_bare = any(map(_is_ipv6, (authority, authority.rpartition(":")[0])))
@@ -145,7 +155,8 @@ def _split(url: str) -> tuple[str, str, str]:
         raise UsageError(f"the URL of {authority.rpartition('@')[2]} holds {what}, which would not be sent", hint=hint)
     if "\\" in authority:
         raise UsageError(f"{url}: a backslash does not separate the parts of a URL", hint=_HINT)
-    return (scheme or "http").lower(), authority, path
+    scheme = (scheme or "http").lower()
+    return _OF_WEBSOCKETS.get(scheme, scheme), authority, path
 
 
 def _port(url: str, text: str) -> int:

@@ -6,6 +6,7 @@ mod journey;
 mod load;
 mod requests;
 mod target;
+mod websocket;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use journey::{Journey, RowUse};
 pub use load::{Load, Shape};
 pub use requests::{Request, Stream};
 pub use target::{Addresses, Http, Target};
+pub use websocket::WebSocket;
 
 /// The format of jobs that this engine reads.
 pub const JOB_FORMAT: &str = "redline.job/1";
@@ -241,6 +243,11 @@ impl RawJob {
         let journey = self.journey.map(|journey| journey.check(&self.requests, &load, shard.all_workers, is_duet));
         let journey = journey.transpose()?.map(Arc::new);
         let (requests, weights) = requests::check(self.requests, &self.picks, &target, journey.as_deref())?;
+        let websocket = requests.iter().position(|request| request.websocket.is_some());
+        if let Some(request) = websocket.filter(|_| requests.len() > 1) {
+            let message = "each connection is one WebSocket, on which a single kind of message is sent";
+            return Err(bad(&format!("requests[{request}].websocket"), message, "leave out the other requests"));
+        }
         let expecting = requests.iter().position(|request| request.expect_continue_ns.is_some());
         if let Some(request) = expecting.filter(|_| load.depth > 1) {
             let message = "a request that is pipelined behind it would come before its body";

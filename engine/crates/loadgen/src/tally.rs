@@ -461,6 +461,9 @@ impl Tally {
             if let Some(status @ 1..) = ended.grpc_status {
                 counts.grpc_status.count(status);
             }
+        } else if ended.first_ns.is_some() {
+            // A message has no status.
+            counts.late += u64::from(self.phase == Phase::Drain);
         }
     }
 

@@ -158,6 +158,7 @@ pub fn not_connected(job: &Job, target: &Peers, why: Option<&OpenError>) -> Opti
             "see what the server's log says of the handshake"
         }
         Some(OpenError::Tls(_)) => "check that the port speaks TLS",
+        Some(OpenError::WebSocket(..)) => "check the path of the WebSocket, its headers and its subprotocols",
         Some(OpenError::Proxy(why)) if why.contains("answered 407") => {
             "give a user and a password that the proxy takes: http://USER:PASSWORD@HOST:PORT"
         }

@@ -13,6 +13,8 @@ use crate::faults::Faults;
 use crate::report::Report;
 use crate::sessions::{Asked, Reply};
 
+const SWITCHING_PROTOCOLS: u16 = 101;
+
 /// How the server answers requests.
 #[derive(Debug, Clone)]
 pub struct Behaviour {
@@ -101,6 +103,18 @@ impl Respondent for Exchange<'_> {
     fn passed_over(&mut self, requests: u64) {
         if let Some(mut report) = self.behaviour.report() {
             report.passed_over += requests;
+        }
+    }
+
+    fn upgraded(&mut self, name: &[u8]) {
+        if let Some(mut report) = self.behaviour.report() {
+            report.asked(name, 0, SWITCHING_PROTOCOLS);
+        }
+    }
+
+    fn message(&mut self, length: usize) {
+        if let Some(mut report) = self.behaviour.report() {
+            report.message(length as u64);
         }
     }
 

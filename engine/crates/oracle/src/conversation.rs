@@ -10,6 +10,7 @@ use crate::endings::Ending;
 use crate::request::{Head, Request, read_head};
 use crate::sessions::{Asked, Reply};
 use crate::streams::Streams;
+use crate::websocket::{self, Received, WebSocket};
 
 /// The most bytes of answers that may wait for their time or their reader; beyond it no more requests are read.
 const BACKLOG_LIMIT: usize = 1024 * 1024;
@@ -39,6 +40,10 @@ pub trait Respondent {
     fn ending(&self, nth: u64) -> Ending;
     /// This many requests arrived after the last answer was decided.
     fn passed_over(&mut self, requests: u64);
+    /// A request with this name became a WebSocket.
+    fn upgraded(&mut self, _name: &[u8]) {}
+    /// A message of this many bytes is to be echoed.
+    fn message(&mut self, _length: usize) {}
     /// When the answer, with a head and a body of these lengths, may be sent. The stream is 0 in HTTP/1.1.
     fn release(&mut self, stream: i32, head: usize, body: usize) -> Release;
 }
@@ -64,6 +69,8 @@ pub struct Conversation {
     closing: bool,
     /// The streams of HTTP/2, if the client speaks it. Their frames wait in `answers` and may all be sent.
     streams: Option<Box<Streams>>,
+    /// The WebSocket that the connection has become.
+    websocket: Option<Box<WebSocket>>,
 }
 
 /// A request body that is being received, and its answer.
@@ -111,6 +118,7 @@ impl Conversation {
             answered: 0,
             closing: false,
             streams: None,
+            websocket: None,
         }
     }
 
@@ -199,7 +207,18 @@ impl Conversation {
                 self.held = true;
                 return taken;
             }
-            let rest = &bytes[taken..];
+            let mut rest = &bytes[taken..];
+            if let Some(mut websocket) = self.websocket.take() {
+                let start = self.answers.len();
+                let received = websocket.receive(&mut rest, &mut self.answers);
+                self.websocket = Some(websocket);
+                taken = bytes.len() - rest.len();
+                match received {
+                    None => return bytes.len(),
+                    Some(received) => self.echo(&received, start, respondent),
+                }
+                continue;
+            }
             if let Some(mut body) = self.body.take() {
                 match body.rest.read(rest) {
                     Part::Data(length) => {
@@ -247,6 +266,13 @@ impl Conversation {
 
     fn begin(&mut self, request: &Request<'_>, respondent: &mut impl Respondent) {
         let Request { name, post, body, close, cookie, token, .. } = *request;
+        if !request.websocket_key.is_empty() && !post && !self.closing {
+            respondent.upgraded(name);
+            let start = self.answers.len();
+            websocket::open(request.websocket_key, request.subprotocols, &mut self.answers);
+            self.websocket = Some(Box::new(WebSocket::new()));
+            return self.pass_on(start, respondent);
+        }
         if !post && matches!(body, Framing::None | Framing::Length(0)) {
             return self.answer(Asked { name, length: 0, body: b"", cookie, token }, close, respondent);
         }
@@ -285,6 +311,52 @@ impl Conversation {
         let body = self.write(&respondent.reply(asked), close || ending == Ending::Said);
         self.ended |= close;
         self.time(self.answers.len() - body - start, body, respondent);
+    }
+
+    /// What answers a frame of a WebSocket was added at `start`.
+    fn echo(&mut self, received: &Received, start: usize, respondent: &mut impl Respondent) {
+        if self.closing && *received != Received::Closed {
+            self.answers.truncate(start);
+            if matches!(received, Received::Message(_)) {
+                respondent.passed_over(1);
+            }
+            return;
+        }
+        match received {
+            Received::Control => self.pass_on(start, respondent),
+            Received::Closed => {
+                self.ended = true;
+                if self.closing {
+                    return self.answers.truncate(start);
+                }
+                self.pass_on(start, respondent);
+            }
+            Received::Message(length) => {
+                respondent.message(*length);
+                if respondent.resets() {
+                    self.reset_at = start;
+                    self.ended = true;
+                }
+                self.answered += 1;
+                let ending = respondent.ending(self.answered);
+                self.closing = ending != Ending::Open;
+                if ending == Ending::Said
+                    && let Some(websocket) = &mut self.websocket
+                {
+                    websocket.go_away(&mut self.answers);
+                }
+                self.time(self.answers.len() - start, 0, respondent);
+            }
+        }
+    }
+
+    /// What was added at `start` needs no time, but follows the answers before it.
+    fn pass_on(&mut self, start: usize, respondent: &mut impl Respondent) {
+        if self.released == start {
+            self.released = self.answers.len();
+        } else if self.answers.len() > start {
+            self.time(self.answers.len() - start, 0, respondent);
+        }
     }
 
     /// What arrived is no request. It ends the connection, with an answer unless the last was given before.

@@ -25,6 +25,7 @@ mod slots;
 mod streams;
 mod sys;
 mod usage;
+mod websocket;
 mod worker;
 
 use std::io::{self, Write as _};

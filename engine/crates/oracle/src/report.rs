@@ -21,6 +21,9 @@ pub struct Report {
     pub reset: u64,
     /// Bytes of the bodies of requests.
     body_bytes: u64,
+    /// Messages, and their bytes.
+    messages: u64,
+    message_bytes: u64,
     targets: BTreeMap<String, u64>,
     statuses: BTreeMap<u16, u64>,
     users: BTreeMap<String, u64>,
@@ -34,6 +37,12 @@ impl Report {
         self.body_bytes += body_bytes;
         count(&mut self.targets, target);
         *self.statuses.entry(status).or_default() += 1;
+    }
+
+    /// Counts a message on a WebSocket, of this many bytes.
+    pub fn message(&mut self, bytes: u64) {
+        self.messages += 1;
+        self.message_bytes += bytes;
     }
 
     /// Counts a request of a user, which was answered as that user's.
@@ -58,7 +67,7 @@ impl Report {
         format!(
             concat!(
                 r#"{{"lateness":{},"connections":{},"requests":{},"passed_over":{},"reset":{},"body_bytes":{},"#,
-                r#""targets":{},"statuses":{},"users":{},"first_byte":{},"answer":{}}}"#
+                r#""messages":{},"message_bytes":{},"targets":{},"statuses":{},"users":{},"first_byte":{},"answer":{}}}"#
             ),
             lateness.summary(),
             self.connections,
@@ -66,6 +75,8 @@ impl Report {
             self.passed_over,
             self.reset,
             self.body_bytes,
+            self.messages,
+            self.message_bytes,
             object(&self.targets),
             object(&statuses),
             object(&self.users),
@@ -118,11 +129,14 @@ mod tests {
         report.asked(b"a\"b\n", 4, 401);
         report.asked(b"c", 0, 200);
         report.asked_by(b"ann");
+        report.message(5);
+        report.message(6);
         report.began(20);
         report.ended(30);
         let said = report.summary(&Lateness::default());
         for part in [
-            r#""connections":2,"requests":3,"passed_over":1,"reset":0,"body_bytes":7,"targets":{"a\"b\u000a":2,"c":1}"#,
+            r#""connections":2,"requests":3,"passed_over":1,"reset":0,"body_bytes":7,"messages":2,"#,
+            r#""message_bytes":11,"targets":{"a\"b\u000a":2,"c":1}"#,
             r#""statuses":{"200":2,"401":1},"users":{"ann":1},"first_byte":{"count":1,"p50_ns":20,"#,
             r#""answer":{"count":1,"p50_ns":30,"#,
             r#"{"lateness":{"answered":0,"#,

@@ -31,6 +31,10 @@ pub struct Request<'a> {
     pub cookie: &'a [u8],
     /// The value of `X-Token`; empty without it.
     pub token: &'a [u8],
+    /// The value of `Sec-WebSocket-Key` of a request that asks for a WebSocket; empty without it.
+    pub websocket_key: &'a [u8],
+    /// The value of `Sec-WebSocket-Protocol`; empty without it.
+    pub subprotocols: &'a [u8],
     /// Bytes of the head, with the empty line that ends it.
     pub head_length: usize,
 }
@@ -87,7 +91,17 @@ fn request_line(line: &[u8]) -> Result<Request<'_>, u16> {
         b"POST" => true,
         _ => return Err(405),
     };
-    Ok(Request { name, post, body: Framing::None, close, cookie: b"", token: b"", head_length: 0 })
+    Ok(Request {
+        name,
+        post,
+        body: Framing::None,
+        close,
+        cookie: b"",
+        token: b"",
+        websocket_key: b"",
+        subprotocols: b"",
+        head_length: 0,
+    })
 }
 
 #[inline]
@@ -104,6 +118,10 @@ fn field_line<'a>(line: &'a [u8], request: &mut Request<'a>) -> Result<(), u16> 
         request.cookie = value.trim_ascii();
     } else if name.eq_ignore_ascii_case(b"x-token") {
         request.token = value.trim_ascii();
+    } else if name.eq_ignore_ascii_case(b"sec-websocket-key") {
+        request.websocket_key = value.trim_ascii();
+    } else if name.eq_ignore_ascii_case(b"sec-websocket-protocol") {
+        request.subprotocols = value.trim_ascii();
     } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
         if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
             return Err(501);
@@ -158,6 +176,8 @@ mod tests {
             close: true,
             cookie: b"",
             token: b"",
+            websocket_key: b"",
+            subprotocols: b"",
             head_length: 25,
         };
         assert_eq!(read_head(b"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET"), Head::Complete(none));
@@ -168,6 +188,8 @@ mod tests {
             close: true,
             cookie: b"a=b; sid=s1",
             token: b"t",
+            websocket_key: b"",
+            subprotocols: b"",
             head_length: POST.len(),
         };
         assert_eq!(read_head(POST), Head::Complete(whole));

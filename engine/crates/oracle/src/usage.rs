@@ -27,7 +27,8 @@ Listening:
   --connections-at-most N
                         further connections are accepted and closed at once; with one process
 
-Answers: GET /X is answered with X, POST /X with X and the length of the body that came
+Answers: GET /X is answered with X, POST /X with X and the length of the body that came; a GET that asks for a WebSocket
+opens one, with the first subprotocol that is offered, and each message is echoed when its answer is ready
   --body-bytes N        N times the letter x instead, at most 1 GiB
   --work STEPS          each costs so many dependent multiplications of CPU time too
   --server-time UNIT    the wall clock at the request's arrival instead, in whole s, ms, us or ns since 1970

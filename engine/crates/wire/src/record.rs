@@ -49,7 +49,7 @@ impl Record {
     }
 
     /// A complete, well-formed HTTP/1.1 head arrived.
-    pub(crate) fn head(&mut self, bytes: &[u8], status: u16) {
+    pub fn head(&mut self, bytes: &[u8], status: u16) {
         let mut lines = bytes.split(|byte| *byte == b'\n').skip(1).peekable();
         while let Some(line) = lines.next() {
             let mut parts = line.splitn(2, |byte| *byte == b':');

@@ -37,7 +37,7 @@ enum Form {
 }
 
 #[derive(Clone, Debug)]
-enum Content {
+pub(crate) enum Content {
     /// Shared bytes that are never copied, possibly empty; in HTTP/1.1 with the framing of chunks, if it is sent in chunks.
     Fixed(Arc<[u8]>),
     /// A text, and the length of its chunks if it is sent without its own length.
@@ -191,7 +191,7 @@ impl Template {
 }
 
 impl Content {
-    fn of(body: Body, chunks: Option<NonZeroUsize>, names: &Names<'_>) -> Result<Self, Unsendable> {
+    pub(crate) fn of(body: Body, chunks: Option<NonZeroUsize>, names: &Names<'_>) -> Result<Self, Unsendable> {
         let text = match body {
             Body::Bytes(bytes) => return Ok(Self::Fixed(bytes.into())),
             Body::Text(text, escape) => {

@@ -56,6 +56,7 @@ from redline.suite.urls import (
     is_like_a_url,
     is_secure,
     is_url,
+    is_websocket,
     read_url,
     with_scheme,
 )
@@ -278,6 +279,9 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
     elif is_url(words[0]) or is_like_a_url(words[0]):
         if len(words) > 1:
             raise UsageError(f"{words[1]} stands after the URL", hint=ALONE)
+        if is_websocket(words[0]):
+            hint = f"`redline load {words[0]}` loads it, and `websocket` of a scenario in a suite"
+            raise UsageError(f"{words[0]} is a WebSocket, and redline.yaml has requests alone", hint=hint)
         url, asked = with_scheme(words[0]), RequestAsk()
     else:
         check_is_reachable(words[0])

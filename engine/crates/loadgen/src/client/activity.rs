@@ -71,6 +71,8 @@ pub enum OpenError {
     Proxy(String),
     /// The TCP connection was open, and the handshake failed.
     Tls(String),
+    /// The server answered no WebSocket: this outcome, for this reason.
+    WebSocket(Outcome, String),
 }
 
 impl OpenError {
@@ -79,6 +81,7 @@ impl OpenError {
         match self {
             Self::Connect(_) | Self::Proxy(_) => Outcome::Connect,
             Self::Tls(_) => Outcome::Tls,
+            Self::WebSocket(outcome, _) => *outcome,
         }
     }
 
@@ -104,6 +107,7 @@ impl fmt::Display for OpenError {
             Self::Connect(error) => error.fmt(f),
             Self::Proxy(why) => why.fmt(f),
             Self::Tls(why) => write!(f, "the TLS handshake failed: {why}"),
+            Self::WebSocket(_, why) => write!(f, "the WebSocket handshake failed: {why}"),
         }
     }
 }

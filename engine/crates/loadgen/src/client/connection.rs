@@ -61,6 +61,11 @@ pub struct Layers {
     tunnel: Option<Tunnel>,
     pub tls: Option<redline_tls::Session>,
     pub http2: Option<redline_http2::Session>,
+    /// The handshake of a WebSocket, until the server has answered it.
+    pub handshake: Option<redline_websocket::Handshake>,
+    pub websocket: Option<redline_websocket::Session>,
+    /// The record of the next message, in a check.
+    pub record: Option<Box<Record>>,
     /// When the TLS handshake began.
     pub handshake_since_ns: u64,
     /// The bytes for the socket.
@@ -165,7 +170,10 @@ impl Connection {
     /// Whether the peer may have closed the present socket before it received the requests in flight: it had been quiet, and no
     /// part of an answer has arrived.
     pub fn may_have_crossed(&self) -> bool {
-        self.after_quiet && self.parser.is_between() && !self.http2().is_some_and(redline_http2::Session::is_answering)
+        self.after_quiet
+            && self.parser.is_between()
+            && !self.is_websocket()
+            && !self.http2().is_some_and(redline_http2::Session::is_answering)
     }
 
     /// How many requests were put on the present socket.
@@ -362,6 +370,31 @@ impl Connection {
         self.layers.as_deref_mut()?.http2.as_mut()
     }
 
+    /// Whether it is a WebSocket that is open.
+    #[inline]
+    pub fn is_websocket(&self) -> bool {
+        self.layers.as_deref().is_some_and(|layers| layers.websocket.is_some())
+    }
+
+    /// The handshake of a WebSocket that the server has not answered.
+    pub fn handshake(&self) -> Option<&redline_websocket::Handshake> {
+        self.layers.as_deref()?.handshake.as_ref()
+    }
+
+    /// Append frames of a WebSocket.
+    #[inline]
+    pub fn stage_frames(&mut self, write: impl FnOnce(&mut redline_websocket::Session, &mut Vec<u8>)) {
+        let Self { layers, outbox, .. } = self;
+        if let Some(session) = layers.as_deref_mut().and_then(|layers| layers.websocket.as_mut()) {
+            outbox.stage(|out| write(session, out));
+        }
+    }
+
+    /// Append bytes that are no request.
+    pub fn stage_bytes(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.outbox.stage(write);
+    }
+
     /// Cancel the stream of a request. Returns false when the connection has no streams.
     pub fn cancel_stream(&mut self, pending: PendingId) -> bool {
         let http2 = self.http2_mut();
@@ -440,6 +473,7 @@ impl Connection {
     pub fn next_out<'a>(&'a mut self, tapes: &'a [Tape], plain: &mut Vec<u8>) -> Result<Option<Next<'a>>, String> {
         match &mut self.layers {
             None => Ok(self.outbox.next(tapes)),
+            Some(layers) if layers.passes_bytes() => Ok(self.outbox.next(tapes)),
             Some(layers) => {
                 if layers.sealed.is_empty() {
                     layers.fill(&mut self.outbox, tapes, plain)?;
@@ -454,6 +488,7 @@ impl Connection {
     pub fn consume(&mut self, bytes: usize) {
         match &mut self.layers {
             None => self.outbox.consume(bytes),
+            Some(layers) if layers.passes_bytes() => self.outbox.consume(bytes),
             Some(layers) => layers.sealed.consume(bytes),
         }
     }
@@ -499,6 +534,12 @@ impl Layers {
         let mut layers = Self { tunnel: Some(Tunnel::new()), ..Self::default() };
         layers.sealed.stage(|out| out.extend_from_slice(connect));
         layers
+    }
+
+    /// Whether bytes reach the socket as they are: a WebSocket without TLS.
+    #[inline]
+    fn passes_bytes(&self) -> bool {
+        self.tls.is_none() && (self.websocket.is_some() || self.handshake.is_some())
     }
 
     /// Frame and encrypt more bytes for the socket.

@@ -20,6 +20,7 @@ mod sending;
 mod streams;
 mod tunnel;
 mod visitors;
+mod websocket;
 
 pub use self::activity::{Activity, ClientEvent, ClockReading, OpenError, OpenFailure, StreamProgress};
 pub use self::pool::ConnectResult;

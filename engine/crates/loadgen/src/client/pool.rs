@@ -6,6 +6,7 @@ mod reached;
 mod states;
 
 use std::io;
+use std::sync::Arc;
 
 use redline_traffic::TlsInfo;
 
@@ -18,7 +19,7 @@ use super::connection::Connection;
 use super::outbox::Tape;
 use crate::ids::ConnectionId;
 use crate::io::{Chunk, Event, Io, Sending};
-use crate::job::{Job, Target};
+use crate::job::{Job, Target, WebSocket};
 use crate::peers::Peers;
 use crate::request::NEVER;
 use crate::sources::Sources;
@@ -37,6 +38,8 @@ pub struct Pool<I> {
     /// Where connections go, in turn. The kernel may be reading them: they stay where they are.
     addresses: Vec<Address>,
     target: Target,
+    /// The WebSocket that each connection becomes.
+    websocket: Option<Arc<WebSocket>>,
     /// Record answers, with up to this many bytes of their bodies.
     records: Option<usize>,
     sources: Sources,
@@ -72,6 +75,7 @@ impl<I: Io> Pool<I> {
             tls: None,
             addresses: target.all().iter().map(Address::new).collect::<io::Result<_>>()?,
             target: job.target.clone(),
+            websocket: job.requests.first().and_then(|request| request.websocket.clone()),
             records: job.records,
             sources: Sources::new(target, &job.target.sources, job.load.connections()),
             first,

@@ -10,6 +10,7 @@ use super::glimpse::ended_early;
 use super::http1::{self, AnswersRead, ReadEnd};
 use super::http2;
 use super::sending::Client;
+use super::websocket::{self, MessagesRead};
 use crate::ids::ConnectionId;
 use crate::io::Io;
 
@@ -30,6 +31,9 @@ impl<I: Io> Client<I> {
             return self.take_answers(connection, bytes, more, now_ns, activity);
         }
         let Some(tls) = reader.tls_mut() else {
+            if reader.is_websocket() {
+                return self.take_messages(connection, bytes, now_ns, activity);
+            }
             return self.take_frames(connection, bytes, now_ns, activity);
         };
         let mut plain = std::mem::take(&mut self.plain);
@@ -38,6 +42,8 @@ impl<I: Io> Client<I> {
             Ok(fed) => {
                 if reader.http2().is_some() {
                     self.take_frames(connection, &plain, now_ns, activity);
+                } else if reader.is_websocket() {
+                    self.take_messages(connection, &plain, now_ns, activity);
                 } else if !plain.is_empty() {
                     self.take_answers(connection, &plain, more || fed.closed, now_ns, activity);
                 }
@@ -75,6 +81,13 @@ impl<I: Io> Client<I> {
     /// The peer sends no more.
     fn end_of_stream(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let reader = self.pool.connection_mut(connection);
+        if reader.is_websocket() {
+            if reader.is_empty() {
+                return self.pool.ended_idle(connection, false, now_ns);
+            }
+            let reason = |_: &Connection| "the connection ended without a close frame, before the answer".to_owned();
+            return self.cut_off(connection, Outcome::Closed, reason, now_ns, activity);
+        }
         let read = http1::read_end(reader, &mut self.requests, now_ns, activity);
         self.act_on(connection, &read, false, now_ns, activity);
     }
@@ -114,6 +127,60 @@ impl<I: Io> Client<I> {
             // The reason was recorded where the bytes are.
             ReadEnd::Malformed => self.fail(connection, Outcome::Malformed, |_| String::new(), now_ns, activity),
         }
+    }
+
+    /// Read the messages on a WebSocket, and write the frames that they require in return.
+    fn take_messages(&mut self, connection: ConnectionId, bytes: &[u8], now_ns: u64, activity: &mut Activity) {
+        let reader = self.pool.connection_mut(connection);
+        let Some(mut layers) = reader.take_layers() else {
+            return;
+        };
+        let read = layers.websocket.as_mut().map(|session| {
+            websocket::read(bytes, session, &mut layers.record, reader, &mut self.requests, now_ns, activity)
+        });
+        let owes_pong = layers.websocket.as_ref().is_some_and(redline_websocket::Session::owes_pong);
+        reader.set_layers(layers);
+        let Some(MessagesRead { any, end }) = read else {
+            return;
+        };
+        if any {
+            self.pool.answered(connection, now_ns);
+        }
+        match end {
+            websocket::ReadEnd::AllRead => {
+                let writer = self.pool.connection_mut(connection);
+                // The pongs to a peer that does not read do not pile up.
+                if owes_pong && !writer.is_blocked() {
+                    writer.stage_frames(|session, out| {
+                        session.write_pong(out);
+                    });
+                    self.write(connection, now_ns, activity);
+                }
+                if self.pool.is_open(connection) {
+                    self.pool.settle(connection);
+                }
+            }
+            websocket::ReadEnd::Surplus => self.surplus(connection, now_ns, activity),
+            websocket::ReadEnd::Closed { why, code } => {
+                self.say_close(connection, code, activity);
+                if self.pool.connection(connection).is_empty() {
+                    return self.pool.ended_idle(connection, false, now_ns);
+                }
+                self.fail(connection, Outcome::Closed, |_| why, now_ns, activity);
+            }
+            websocket::ReadEnd::Broken(rule) => {
+                self.say_close(connection, Some(rule.close_code()), activity);
+                // The reason was recorded where the bytes are.
+                self.fail(connection, Outcome::Malformed, |_| String::new(), now_ns, activity);
+            }
+        }
+    }
+
+    /// Send the peer a close frame, unless the kernel is still writing other bytes.
+    fn say_close(&mut self, connection: ConnectionId, code: Option<u16>, activity: &mut Activity) {
+        let writer = self.pool.connection_mut(connection);
+        writer.stage_frames(|session, out| session.write_close(code, out));
+        activity.bytes_sent += self.pool.flush(connection).unwrap_or(0);
     }
 
     /// Read the frames on a connection, and write the frames that they require in return.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use redline_traffic::{Outcome, StreamNews};
+use redline_websocket::Kind;
 use redline_wire::{Answer, ReadOptions, StreamSoFar, Verdict};
 
 use super::activity::{Activity, ClientEvent, ClockReading, StreamProgress};
@@ -268,6 +269,34 @@ impl Requests {
         let ended =
             EndedRequest { due, request, written_ns, first_ns, outcome, status, grpc_status, body_bytes, has_errors };
         activity.events.push(ClientEvent::Ended(ended));
+    }
+
+    /// Judge the message that answers a message, and record its end.
+    pub fn judge_message(
+        &mut self,
+        pending: &PendingRequest,
+        kind: Kind,
+        payload: &[u8],
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        let PendingRequest { due, written_ns, first_ns, request, .. } = *pending;
+        let difference = self.scenario.difference_of_message(request as usize, &due, kind, payload);
+        let outcome = if difference.is_none() { Outcome::Ok } else { Outcome::UnexpectedBody };
+        if let Some(difference) = difference {
+            activity.failures.note(outcome, now_ns, || Cause::words(difference).of(self.scenario.name_of(request)));
+        }
+        activity.events.push(ClientEvent::Ended(EndedRequest {
+            due,
+            request,
+            written_ns: Some(written_ns),
+            first_ns: Some(if first_ns == 0 { now_ns } else { first_ns }),
+            outcome,
+            status: None,
+            grpc_status: None,
+            body_bytes: payload.len() as u64,
+            has_errors: false,
+        }));
     }
 
     /// A request ends without a complete answer.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use redline_websocket::Kind;
 use redline_wire::{Answer, Fields, ReadOptions, Unfit, Verdict};
 
 use super::connection::Connection;
@@ -9,8 +10,9 @@ use super::continuing::{HeldBody, Waits};
 use super::draws::Draws;
 use super::outbox::Tape;
 use super::visitors::{VisitorValues, Visitors};
+use super::websocket;
 use crate::ids::{GlobalWorkerId, PendingId, TapeId};
-use crate::job::{Job, Stream};
+use crate::job::{Job, Stream, WebSocket};
 use crate::request::DueRequest;
 
 pub struct Scenario {
@@ -22,6 +24,8 @@ pub struct Scenario {
     visitors: Option<Box<Visitors>>,
     /// Memory for the fields of an HTTP/2 request.
     fields: Fields,
+    /// Memory for a message that varies.
+    message: Vec<u8>,
     /// When bodies are sent that wait for an answer 100.
     waits: Waits,
 }
@@ -77,6 +81,7 @@ impl Scenario {
             draws: Draws::new(job, worker),
             visitors: Visitors::of(job, worker),
             fields: Fields::new(),
+            message: Vec::new(),
             waits: Waits::default(),
         }
     }
@@ -155,8 +160,13 @@ impl Scenario {
         if let Some(visitors) = &mut self.visitors {
             visitors.attend(due, now_ns).map_err(Unwritable::Value)?;
         }
-        if let Some(http2) = connection.http2_mut() {
-            return self.open_stream(request, pending, http2);
+        if connection.has_layers() {
+            if let Some(http2) = connection.http2_mut() {
+                return self.open_stream(request, pending, http2);
+            }
+            if connection.is_websocket() {
+                return self.write_message(request, connection);
+            }
         }
         let script = self.scripts[request];
         if let Some(whole) = script.whole {
@@ -177,6 +187,42 @@ impl Scenario {
             connection.push_tape(body, self.tapes[body.index()].period());
         }
         Ok(())
+    }
+
+    /// Put a message on a WebSocket.
+    fn write_message(&mut self, request: usize, connection: &mut Connection) -> Result<(), Unwritable> {
+        let Some(WebSocket { kind, message, .. }) = self.job.requests[request].websocket.as_deref() else {
+            return Err(Unwritable::Value("it is no message".to_owned()));
+        };
+        if let Some(fixed) = message.fixed() {
+            connection.stage_frames(|session, out| session.write(*kind, fixed, out));
+            return Ok(());
+        }
+        self.message.clear();
+        message.render(&mut self.message, &mut self.draws).map_err(|why| Unwritable::Value(why.to_string()))?;
+        connection.stage_frames(|session, out| session.write(*kind, &self.message, out));
+        Ok(())
+    }
+
+    /// How the message that answers a message differs from what is expected; `None` if it does not.
+    pub fn difference_of_message(
+        &mut self,
+        request: usize,
+        due: &DueRequest,
+        kind: Kind,
+        payload: &[u8],
+    ) -> Option<String> {
+        let sent = self.job.requests[request].websocket.as_deref().filter(|websocket| websocket.is_echoed)?;
+        if let Some(fixed) = sent.message.fixed() {
+            return websocket::difference((sent.kind, fixed), (kind, payload));
+        }
+        // The values depend only on the number of the message, so that it need not be kept.
+        self.draws.begin(due.seq);
+        self.message.clear();
+        match sent.message.render(&mut self.message, &mut self.draws) {
+            Ok(()) => websocket::difference((sent.kind, &self.message), (kind, payload)),
+            Err(why) => Some(why.to_string()),
+        }
     }
 
     /// Put the head of a request on a connection, which keeps the body until an answer 100, or until this time.

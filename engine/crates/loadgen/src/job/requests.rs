@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use super::journey::{Journey, Keeps};
 use super::target::{Http, Target};
+use super::websocket::{RawWebSocket, WebSocket};
 use super::{LONGEST_NS, bad, from_hex};
 
 /// Lists that requests pick from, by their names.
@@ -45,6 +47,8 @@ pub struct RawRequest {
     timestamp: Option<RawTimestamp>,
     #[serde(default)]
     stream: Option<RawStream>,
+    #[serde(default)]
+    websocket: Option<RawWebSocket>,
 }
 
 /// Whether a body is sent in chunks: a single one, or of so many bytes.
@@ -183,6 +187,8 @@ pub struct Request {
     pub expect: Expect,
     pub timestamp: Option<Timestamp>,
     pub stream: Option<Stream>,
+    /// It is a message on a WebSocket.
+    pub websocket: Option<Arc<WebSocket>>,
     /// The body waits for an answer 100 for this long.
     pub expect_continue_ns: Option<u64>,
     /// What to keep of its answers.
@@ -230,6 +236,23 @@ impl RawRequest {
         [self.path.as_str()].into_iter().chain(headers).chain(self.body_text.as_deref())
     }
 
+    /// Reject what cannot be combined with a WebSocket, if it is a message on one.
+    fn check_websocket(&self, field: &str, target: &Target, journey: Option<&Journey>) -> Result<(), EngineError> {
+        let others = [
+            ("a journey", journey.is_some()),
+            ("HTTP/2", target.http == Http::V2),
+            ("a method other than GET", self.method != "GET"),
+            ("a stream of events", self.stream.is_some()),
+            ("a timestamp", self.timestamp.is_some()),
+            ("chunks", self.chunked.is_some()),
+            ("an answer 100", self.expect_continue_ns.is_some()),
+        ];
+        if let Some((other, _)) = others.into_iter().find(|(_, is_given)| *is_given && self.websocket.is_some()) {
+            return Err(bad(field, &format!("it cannot be combined with {other}"), "leave out one of the two"));
+        }
+        Ok(())
+    }
+
     /// Validate the request. `place` is its field in the job, and `number` its index.
     pub fn check(
         self,
@@ -240,27 +263,22 @@ impl RawRequest {
         number: usize,
     ) -> Result<Request, EngineError> {
         let within = |field: &str| format!("{place}.{field}");
+        self.check_websocket(&within("websocket"), target, journey)?;
         let is_head = self.method == "HEAD";
         let text_is_given = self.body_text.is_some();
-        let body = match (self.body_text, self.body_base64) {
-            (Some(_), Some(_)) => {
-                let message = "there is a body_base64 as well";
-                return Err(bad(&within("body_text"), message, "give one of them, or none"));
-            }
-            (Some(text), None) => Body::Text(
-                text,
-                match self.body_escape {
-                    None => BodyEscape::None,
-                    Some(RawEscape::Json) => BodyEscape::Json,
-                    Some(RawEscape::Form) => BodyEscape::Form,
-                },
-            ),
-            (None, base64) => Body::Bytes(STANDARD.decode(base64.unwrap_or_default()).map_err(|error| {
-                bad(&within("body_base64"), &error.to_string(), "give standard base64 with padding, or null")
-            })?),
-        };
+        let body = body_of(self.body_text, self.body_base64, self.body_escape, place)?;
         let expect_continue_ns = self.expect_continue_ns;
         let mut headers = self.headers;
+        let names = match journey {
+            Some(journey) => Names { picks, takes: &journey.names, columns: journey.columns() },
+            None => Names::picks(picks),
+        };
+        if let Some(websocket) = &self.websocket {
+            websocket.add_headers(&within("websocket"), &mut headers)?;
+        }
+        // The body of a request is that of the message, once the WebSocket is open.
+        let (body, message) =
+            if self.websocket.is_some() { (Body::Bytes(Vec::new()), Some(body)) } else { (body, None) };
         if let Some(ns) = expect_continue_ns {
             let field = within("expect_continue_ns");
             if !(1..=LONGEST_NS).contains(&ns) {
@@ -288,10 +306,6 @@ impl RawRequest {
             http2: target.http == Http::V2,
             cookies: journey.is_some_and(|journey| journey.cookies),
         };
-        let names = match journey {
-            Some(journey) => Names { picks, takes: &journey.names, columns: journey.columns() },
-            None => Names::picks(picks),
-        };
         let template = Template::compile(spec, &names).map_err(|why| {
             let field = match why.part() {
                 Part::Method => within("method"),
@@ -307,6 +321,12 @@ impl RawRequest {
                 "see RFC 9110 and 9112, and docs/reference/engine-protocol.md for placeholders",
             )
         })?;
+        let websocket = match (self.websocket, message) {
+            (Some(websocket), Some(message)) => {
+                Some(Arc::new(websocket.check(&within("websocket"), &template, message, &names)?))
+            }
+            _ => None,
+        };
         let expect = self.expect.check(&within("expect"))?;
         let timestamp = self.timestamp.map(|timestamp| timestamp.check(&within("timestamp"))).transpose()?;
         let stream = self.stream.map(|stream| stream.check(&within("stream"))).transpose()?;
@@ -334,7 +354,34 @@ impl RawRequest {
         let keeps = journey.map_or_else(Keeps::default, |journey| journey.keeps(number));
         let keep = if timestamp.is_some() || keeps.body { KeptBody::Whole } else { options.keep };
         let options = ReadOptions { keep, fields: keeps.fields, ..options };
-        Ok(Request { template, expect, timestamp, stream, expect_continue_ns, options })
+        Ok(Request { template, expect, timestamp, stream, websocket, expect_continue_ns, options })
+    }
+}
+
+/// The body that a request has, as text or as bytes.
+fn body_of(
+    text: Option<String>,
+    base64: Option<String>,
+    escape: Option<RawEscape>,
+    place: &str,
+) -> Result<Body, EngineError> {
+    match (text, base64) {
+        (Some(_), Some(_)) => {
+            let message = "there is a body_base64 as well";
+            Err(bad(&format!("{place}.body_text"), message, "give one of them, or none"))
+        }
+        (Some(text), None) => {
+            let escape = match escape {
+                None => BodyEscape::None,
+                Some(RawEscape::Json) => BodyEscape::Json,
+                Some(RawEscape::Form) => BodyEscape::Form,
+            };
+            Ok(Body::Text(text, escape))
+        }
+        (None, base64) => STANDARD.decode(base64.unwrap_or_default()).map(Body::Bytes).map_err(|error| {
+            let hint = "give standard base64 with padding, or null";
+            bad(&format!("{place}.body_base64"), &error.to_string(), hint)
+        }),
     }
 }
 

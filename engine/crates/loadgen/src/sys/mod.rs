@@ -3,6 +3,7 @@
 
 pub mod poll;
 pub mod process;
+pub mod random;
 pub mod socket;
 pub mod time;
 

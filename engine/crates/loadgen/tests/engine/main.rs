@@ -32,3 +32,4 @@ mod shards;
 mod streams;
 mod support;
 mod surplus;
+mod websockets;

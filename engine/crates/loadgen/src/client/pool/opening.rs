@@ -2,17 +2,21 @@
 
 use std::io::{self, ErrorKind};
 
-use redline_traffic::TlsInfo;
+use redline_traffic::{Outcome, TlsInfo};
+use redline_websocket::{Handshake as WebSocketHandshake, Refusal, Role};
+use redline_wire::Record;
 
 use super::Pool;
 use super::states::ConnectionState;
 use crate::client::activity::{Activity, ClientEvent, Handshake, OpenError};
 use crate::client::connection::Layers;
 use crate::client::tunnel::Reply;
+use crate::client::websocket::SWITCHING_PROTOCOLS;
 use crate::ids::ConnectionId;
 use crate::io::{Event, Io};
 use crate::job::Http;
 use crate::stop::Stop;
+use crate::sys::random::{random_bytes, random_number};
 use crate::sys::time::now_ns;
 
 /// How many connections are opened concurrently, so that a server's backlog does not overflow.
@@ -73,6 +77,8 @@ impl<I: Io> Pool<I> {
     pub fn too_slow(&self, connection: ConnectionId) -> OpenError {
         if self.connection(connection).is_tunnelling() {
             OpenError::Proxy("the proxy did not open the tunnel in time".to_owned())
+        } else if let Some(handshake) = self.connection(connection).handshake() {
+            no_websocket(handshake, Outcome::Timeout, "the server did not answer it in time")
         } else if self.connection(connection).has_layers() {
             OpenError::Tls("the server did not complete it in time".to_owned())
         } else {
@@ -144,6 +150,9 @@ impl<I: Io> Pool<I> {
     fn broke(&self, connection: ConnectionId, error: io::Error) -> OpenError {
         if self.connection(connection).is_tunnelling() {
             OpenError::Proxy(format!("the proxy opened no tunnel: {error}"))
+        } else if let Some(handshake) = self.connection(connection).handshake() {
+            let outcome = if error.kind() == ErrorKind::UnexpectedEof { Outcome::Closed } else { Outcome::Reset };
+            no_websocket(handshake, outcome, &format!("the server did not answer it: {error}"))
         } else if self.connection(connection).is_tls() {
             OpenError::Tls(error.to_string())
         } else {
@@ -205,14 +214,50 @@ impl<I: Io> Pool<I> {
             }
         }
         let has_tls = layers.tls.is_some();
-        if has_tls || layers.http2.is_some() {
+        let asks_websocket = self.websocket.is_some() && !has_tls;
+        if asks_websocket {
+            self.ask_websocket(connection, &mut layers);
+        }
+        if has_tls || asks_websocket || layers.http2.is_some() {
             self.connection_mut(connection).set_layers(Box::new(layers));
             match self.flush(connection) {
                 Ok(sent) => activity.bytes_sent += sent,
                 Err(error) => return OpeningProgress::Failed(OpenError::Connect(error)),
             }
         }
-        if has_tls { OpeningProgress::Pending } else { OpeningProgress::Done }
+        if has_tls || asks_websocket { OpeningProgress::Pending } else { OpeningProgress::Done }
+    }
+
+    /// Ask for a WebSocket.
+    fn ask_websocket(&mut self, connection: ConnectionId, layers: &mut Layers) {
+        let Some(websocket) = self.websocket.clone() else {
+            return;
+        };
+        let handshake = WebSocketHandshake::new(random_bytes());
+        self.connection_mut(connection).stage_bytes(|out| handshake.write(&websocket.handshake, out));
+        layers.handshake = Some(handshake);
+    }
+
+    /// The server answers the handshake of a WebSocket. Returns whether it is open.
+    fn open_websocket(&mut self, layers: &mut Layers, bytes: &[u8]) -> Result<bool, OpenError> {
+        let (Some(websocket), Some(handshake)) = (&self.websocket, &mut layers.handshake) else {
+            return Ok(false);
+        };
+        let Some(opened) = handshake.feed(bytes, &websocket.subprotocols).map_err(refused)? else {
+            return Ok(false);
+        };
+        if !opened.rest.is_empty() {
+            let why = "the server sent a message before it was asked, which is not supported".to_owned();
+            return Err(OpenError::WebSocket(Outcome::UnexpectedBody, why));
+        }
+        layers.record = self.records.map(|keeps| {
+            let mut record = Box::new(Record::new(keeps));
+            record.head(&opened.head, SWITCHING_PROTOCOLS);
+            record
+        });
+        layers.handshake = None;
+        layers.websocket = Some(redline_websocket::Session::new(Role::Client, random_number()));
+        Ok(true)
     }
 
     /// Bytes arrived on a connection that is being opened.
@@ -226,7 +271,7 @@ impl<I: Io> Pool<I> {
         match self.connection_mut(connection).take_layers() {
             None => OpeningProgress::Failed(OpenError::Connect(io::Error::other("it spoke before a request came"))),
             Some(mut layers) => {
-                let fed = self.feed(&mut layers, bytes, now_ns, activity);
+                let fed = self.feed(connection, &mut layers, bytes, now_ns, activity);
                 self.connection_mut(connection).set_layers(layers);
                 // Flush also after a failure, because an alert may be queued for the peer.
                 let flushed = self.flush(connection).map_err(OpenError::Connect);
@@ -243,6 +288,7 @@ impl<I: Io> Pool<I> {
     /// Whether these bytes complete the handshake.
     fn feed(
         &mut self,
+        connection: ConnectionId,
         layers: &mut Layers,
         bytes: &[u8],
         now_ns: u64,
@@ -250,14 +296,28 @@ impl<I: Io> Pool<I> {
     ) -> Result<bool, OpenError> {
         let malformed = |why: redline_http2::Error| OpenError::Connect(io::Error::other(why.to_string()));
         let Some(tls) = &mut layers.tls else {
+            if layers.handshake.is_some() {
+                return self.open_websocket(layers, bytes);
+            }
             // The SETTINGS of HTTP/2 may arrive before the first request.
             let fed = layers.http2.as_mut().map_or(Ok(()), |http2| http2.feed(bytes, &mut Vec::new()));
             return fed.map(|()| false).map_err(malformed);
         };
         self.plain.clear();
         let fed = tls.feed(bytes, &mut self.plain).map_err(|why| OpenError::Tls(why.to_string()))?;
-        if fed.closed {
+        if fed.closed && layers.handshake.is_none() {
             return Err(OpenError::Tls("the peer closed it".to_owned()));
+        }
+        if layers.handshake.is_some() {
+            let plain = std::mem::take(&mut self.plain);
+            let opened = self.open_websocket(layers, &plain);
+            self.plain = plain;
+            return match (opened, &layers.handshake) {
+                (Ok(false), Some(handshake)) if fed.closed => {
+                    Err(no_websocket(handshake, Outcome::Closed, "the server closed the connection"))
+                }
+                (opened, _) => opened,
+            };
         }
         if fed.handshake_done_now {
             if self.target.http == Http::V2 && tls.alpn() != Some(b"h2") {
@@ -273,10 +333,27 @@ impl<I: Io> Pool<I> {
             let ns = now_ns.saturating_sub(layers.handshake_since_ns);
             activity.events.push(ClientEvent::Handshake(Handshake { ns, resumed: tls.resumed() }));
         }
+        if fed.handshake_done_now && self.websocket.is_some() {
+            self.ask_websocket(connection, layers);
+            return Ok(false);
+        }
         // SETTINGS may arrive with the last bytes of the handshake.
         if let Some(http2) = &mut layers.http2 {
             http2.feed(&self.plain, &mut Vec::new()).map_err(malformed)?;
         }
         Ok(fed.handshake_done_now)
     }
+}
+
+/// The error of a server that refuses to open a WebSocket.
+fn refused(refusal: Refusal) -> OpenError {
+    match refusal {
+        Refusal::Status(why) => OpenError::WebSocket(Outcome::UnexpectedStatus, why),
+        Refusal::Invalid(why) | Refusal::Subprotocol(why) => OpenError::WebSocket(Outcome::Malformed, why),
+    }
+}
+
+/// The error of a server that says no more: its refusal, if it said one, or else this reason.
+fn no_websocket(handshake: &WebSocketHandshake, outcome: Outcome, why: &str) -> OpenError {
+    handshake.refusal().map_or_else(|| OpenError::WebSocket(outcome, why.to_owned()), refused)
 }

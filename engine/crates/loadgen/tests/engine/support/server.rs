@@ -108,6 +108,11 @@ impl Peer {
         read_request(&mut self.0)
     }
 
+    /// The stream, of which nothing was read.
+    pub fn into_stream(self) -> TcpStream {
+        self.0.into_inner()
+    }
+
     /// Whether more requests have been read from the socket already.
     pub fn has_more(&self) -> bool {
         !self.0.buffer().is_empty()

@@ -99,6 +99,11 @@ impl Secure {
         self.0.get_mut().read_exact(&mut [0])
     }
 
+    /// The stream, of which nothing was read.
+    pub fn into_stream(self) -> StreamOwned<ServerConnection, TcpStream> {
+        self.0.into_inner()
+    }
+
     pub fn say(&mut self, text: &str) -> io::Result<()> {
         self.0.get_mut().write_all(text.as_bytes())?;
         self.0.get_mut().flush()

@@ -1,0 +1,116 @@
+//! WebSocket: assigns received messages to the messages of a connection, which are answered in order.
+
+use redline_traffic::Outcome;
+use redline_websocket::{Event, Kind, Rule, Session, close_code_name};
+use redline_wire::{Answer, Record};
+
+use super::activity::Activity;
+use super::connection::Connection;
+use super::requests::Requests;
+
+/// The status with which a WebSocket is opened, which a check shows.
+pub const SWITCHING_PROTOCOLS: u16 = 101;
+
+/// The result of reading the messages on a connection.
+pub struct MessagesRead {
+    /// Whether a message was answered.
+    pub any: bool,
+    pub end: ReadEnd,
+}
+
+/// Why reading ended.
+pub enum ReadEnd {
+    /// All bytes were read, and more may arrive.
+    AllRead,
+    /// A message arrived that answers none.
+    Surplus,
+    /// The server closes the connection, for this reason and with this code.
+    Closed { why: String, code: Option<u16> },
+    /// The server breaks a rule.
+    Broken(Rule),
+}
+
+/// Read the messages on a connection, whose session and record were taken from it.
+pub fn read(
+    mut bytes: &[u8],
+    session: &mut Session,
+    record: &mut Option<Box<Record>>,
+    connection: &mut Connection,
+    requests: &mut Requests,
+    now_ns: u64,
+    activity: &mut Activity,
+) -> MessagesRead {
+    let mut any = false;
+    let end = loop {
+        match session.next(&mut bytes) {
+            Ok(None) => break ReadEnd::AllRead,
+            Ok(Some(Event::Ping | Event::Pong)) => {}
+            Ok(Some(Event::Message(kind, payload))) => {
+                let Some(pending) = connection.first_pending() else {
+                    break ReadEnd::Surplus;
+                };
+                any = true;
+                let pending = requests.remove(pending, connection, now_ns, activity);
+                if let Some(mut record) = record.take() {
+                    record.data(payload);
+                    activity.recorded = Some((recorded(payload), record));
+                }
+                requests.judge_message(&pending, kind, payload, now_ns, activity);
+            }
+            Ok(Some(Event::Close(close))) => {
+                let mut why = match close.code {
+                    Some(code) => format!("the server closed the WebSocket with {code} ({})", close_code_name(code)),
+                    None => "the server closed the WebSocket without a code".to_owned(),
+                };
+                if !close.reason.is_empty() {
+                    why.push_str(": ");
+                    why.extend(close.reason.chars().map(|char| if char.is_control() { ' ' } else { char }));
+                }
+                break ReadEnd::Closed { why, code: close.code };
+            }
+            Err(rule) => {
+                if let Some(pending) = connection.first_pending() {
+                    let cause = || connection.cause(rule.to_string(), None, bytes).of(requests.name_of(pending));
+                    activity.failures.note(Outcome::Malformed, now_ns, cause);
+                }
+                break ReadEnd::Broken(rule);
+            }
+        }
+    };
+    if !session.is_between()
+        && let Some(pending) = connection.first_pending()
+    {
+        requests.begin(pending, now_ns);
+    }
+    MessagesRead { any, end }
+}
+
+/// The message that answers a check.
+fn recorded(payload: &[u8]) -> Answer {
+    Answer {
+        status: SWITCHING_PROTOCOLS,
+        grpc_status: None,
+        body_length: payload.len() as u64,
+        body_sha256: None,
+        events: None,
+        keep_alive: true,
+    }
+}
+
+/// How an echo differs from the message, in words; `None` if it does not.
+pub fn difference(sent: (Kind, &[u8]), answer: (Kind, &[u8])) -> Option<String> {
+    const SHOWN: usize = 48;
+    let name = |kind| if kind == Kind::Text { "text" } else { "binary" };
+    if sent == answer {
+        return None;
+    }
+    if sent.1 == answer.1 {
+        return Some(format!("a {} message in place of a {} message", name(answer.0), name(sent.0)));
+    }
+    let shown = |bytes: &[u8]| {
+        let more = if bytes.len() > SHOWN { "…" } else { "" };
+        format!("{:?}{more}", String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]))
+    };
+    let lengths = format!("{} bytes in place of {}", answer.1.len(), sent.1.len());
+    Some(format!("the message {} ({lengths}) in place of the echo of {}", shown(answer.1), shown(sent.1)))
+}

@@ -1,0 +1,107 @@
+//! Messages on a WebSocket.
+
+use std::sync::Arc;
+
+use redline_traffic::EngineError;
+use redline_websocket::{Kind, MOST_MESSAGE_BYTES};
+use redline_wire::{Body, Names, Payload, Template};
+use serde::Deserialize;
+
+use super::bad;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawWebSocket {
+    #[serde(default)]
+    subprotocols: Vec<String>,
+    message: RawKind,
+    answer: RawAnswer,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawKind {
+    Text,
+    Binary,
+}
+
+/// What answers a message: its echo, or whatever message is next.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawAnswer {
+    Echo,
+    Next,
+}
+
+/// How each connection becomes a WebSocket, and the message that is sent on it.
+#[derive(Clone, Debug)]
+pub struct WebSocket {
+    /// The request of the handshake, without its key.
+    pub handshake: Arc<[u8]>,
+    /// The subprotocols that are offered.
+    pub subprotocols: Vec<String>,
+    pub kind: Kind,
+    pub message: Payload,
+    /// The answer is right if it is the same message.
+    pub is_echoed: bool,
+}
+
+impl RawWebSocket {
+    /// Add the headers of the handshake (RFC 6455, 4.1).
+    pub fn add_headers(&self, field: &str, headers: &mut Vec<(String, String)>) -> Result<(), EngineError> {
+        let is_own = |name: &str| ["connection", "upgrade"].contains(&name) || name.starts_with("sec-websocket-");
+        if let Some((name, _)) = headers.iter().find(|(name, _)| is_own(&name.to_ascii_lowercase())) {
+            let message = format!("the handshake sets the header {name}");
+            return Err(bad(field, &message, "leave out that header; subprotocols have a key of their own"));
+        }
+        let is_token =
+            |name: &String| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',');
+        if let Some(wrong) = self.subprotocols.iter().find(|name| !is_token(name)) {
+            let message = format!("{wrong:?} is not the name of a subprotocol");
+            return Err(bad(&format!("{field}.subprotocols"), &message, "names have visible ASCII without commas"));
+        }
+        let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
+        add("Connection", "Upgrade");
+        add("Upgrade", "websocket");
+        add("Sec-WebSocket-Version", "13");
+        if !self.subprotocols.is_empty() {
+            add("Sec-WebSocket-Protocol", &self.subprotocols.join(", "));
+        }
+        Ok(())
+    }
+
+    /// Validate it. `template` is the request of the handshake, `message` what is sent.
+    pub fn check(
+        self,
+        field: &str,
+        template: &Template,
+        message: Body,
+        names: &Names<'_>,
+    ) -> Result<WebSocket, EngineError> {
+        let Some(handshake) = template.fixed() else {
+            let message = "a connection is opened once for many messages, so its path and headers have no placeholders";
+            return Err(bad(field, message, "write values in their place"));
+        };
+        let message = Payload::compile(message, names)
+            .map_err(|why| bad(field, &why.to_string(), "see docs/reference/engine-protocol.md for placeholders"))?;
+        let kind = match self.message {
+            RawKind::Text => Kind::Text,
+            RawKind::Binary => Kind::Binary,
+        };
+        if let Some(fixed) = message.fixed() {
+            if fixed.len() > MOST_MESSAGE_BYTES {
+                return Err(bad(field, "the message is longer than 16 MiB", "send a shorter message"));
+            }
+            if kind == Kind::Text && std::str::from_utf8(fixed).is_err() {
+                return Err(bad(field, "the message is not UTF-8", "send it as a binary message"));
+            }
+        }
+        Ok(WebSocket {
+            handshake: Arc::clone(handshake),
+            subprotocols: self.subprotocols,
+            kind,
+            message,
+            is_echoed: matches!(self.answer, RawAnswer::Echo),
+        })
+    }
+}

@@ -1,0 +1,64 @@
+"""WebSockets on the oracle: what both sides count, commands that load them, and what is refused before a load."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.rig import AskedOf, drive, running
+from redline.model import Body, Closed, Load, Open, Request, Scenario, WebSocket
+from tests.e2e.conftest import Redline
+from tests.fakes import targets
+
+pytestmark = pytest.mark.e2e
+
+SHORT = ["-d", "500ms", "--warmup", "50ms"]
+SECOND = 1_000_000_000
+ECHO = Request(path="/chat", body=Body(text="message {seq}"), websocket=WebSocket(message="text"))
+DUET = """\
+servers: [{{name: a, url: "{a}"}}, {{name: b, url: "{b}"}}]
+baseline: a
+scenarios: [{{name: echo, websocket: {{path: /chat, subprotocols: chat, send: {{json: {{n: "{{seq}}"}}}}}}}}]
+loads: {{users: {{closed: {{users: 4}}, for: 300ms}}}}
+warmup: 100ms
+trials: 1
+"""
+
+
+def of_websocket(url: str) -> str:
+    return url.replace("http://", "ws://", 1)
+
+
+@pytest.mark.parametrize("shape", [Closed(users=3), Closed(users=2, depth=4), Open(rate_per_s=2000.0, connections=8)])
+def test_both_sides_count_the_same_messages(oracle: Path, shape: Closed | Open) -> None:
+    load = Load(name="echo", shape=shape, duration_ns=20 * SECOND, count=1000)
+    with running(oracle, "null", "--report") as server:
+        traffic = drive(server, load, AskedOf(Scenario(name="Echo", request=ECHO)), warmup_ns=0)
+    seen, counts = server.seen, traffic.counts
+    assert seen is not None
+    assert seen.messages == counts.due == counts.sent == counts.outcomes.ok == 1000
+    assert seen.message_bytes == sum(len(f"message {number}") for number in range(1000))
+    assert seen.targets == {"chat": seen.connections}
+    assert seen.statuses == {"101": seen.connections}
+
+
+@pytest.mark.parametrize("load", [["-c", "4"], ["-R", "500", "-c", "8"]])
+def test_a_url_of_a_websocket_is_loaded(redline: Redline, oracle: Path, load: list[str]) -> None:
+    with running(oracle, "fixed", "--delay", "2ms") as server:
+        done = redline("load", of_websocket(server.url), *load, *SHORT, "--json")
+    assert done.code in {0, 1}, done.err
+    assert not {"errors", "surplus-bytes", "reconnecting"} & {finding["kind"] for finding in done.json["findings"]}
+
+
+def test_a_server_without_websockets_is_refused_before_the_load(redline: Redline) -> None:
+    with targets.target(targets.streams) as url:
+        done = redline("load", of_websocket(url), *SHORT)
+    done.refused(1, "WebSocket /path0", "the WebSocket handshake failed: status 200 OK in place of 101")
+
+
+def test_servers_are_compared_by_messages(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    with running(oracle, "null") as a, running(oracle, "null") as b:
+        servers = {"a": a.url.rpartition("/")[0], "b": b.url.rpartition("/")[0]}
+        (tmp_path / "suite.yaml").write_text(DUET.format(**servers))
+        done = redline("run", "suite.yaml", "-o", "out")
+    assert done.code in {0, 1}, done.err
+    assert "Traceback" not in done.err
