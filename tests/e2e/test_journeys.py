@@ -62,8 +62,7 @@ def test_users_take_a_journey(how: tuple[str, ...], redline: Redline, tmp_path: 
     assert stored
     assert not any(b"pw-u" in content for content in stored)
     assert "pw-u" not in done.err + done.out
-    if not done.json["valid"]:
-        return  # reports show nothing of an invalid load
+    # Counts are sure whether or not the times are.
     assert "journeys" in redline("report", "run", "--format", "md").out.lower()
     sheet = io.StringIO(redline("report", "run", "--format", "csv").out)
     rows = {row["metric"]: row["value"] for row in csv.DictReader(sheet)}
