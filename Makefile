@@ -97,7 +97,7 @@ PYTEST_E2E = .venv/bin/pytest tests/e2e
 PYTEST_MARKED = .venv/bin/pytest $$(grep -l 'pytest.mark.$(1)' tests/e2e/test_*.py) -m '$(1) and ($(TESTS))'
 
 # The truth tests measure the machine's noise and judge by that. All other end-to-end tests may fail where something takes
-# the cores, be it the tests beside them; then they run once more by themselves.
+# the cores, be it the tests beside them; then they run again by themselves.
 test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest tests/unit -n 2 --dist worksteal -m '$(TESTS)' $(HYPOTHESIS) --junitxml=.cache/tests-unit.xml
 	$(call PYTEST_MARKED,truth)
