@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from redline.model.load_result import LoadResult
+from tests.e2e.compared import compared
 from tests.e2e.conftest import Done, Redline
-from tests.e2e.test_documented_commands import CHUNKED, SHORT_AB, SHORT_LIMIT
+from tests.e2e.test_documented_commands import CHUNKED, SHORT_LIMIT
 from tests.fakes import targets
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")]
@@ -150,8 +151,8 @@ def test_a_body_in_chunks_has_no_length(redline: Redline, node: tuple[int, int],
         all_are_right(redline("load", *asked, *COUNTED, "--json"))
         all_are_right(redline("load", *asked, "-R", "200", *COUNTED, "--json"))
     all_are_right(redline("load", *asked, "--depth", "4", *COUNTED, "--json"))
-    compared = redline("ab", *asked[:1], *asked, *SHORT_AB)
-    assert compared.code in {0, 3}, compared.err
+    both = compared(redline, *asked[:1], *asked, "--load", "closed:2")
+    assert both.code in {0, 3}, both.err
 
 
 def test_a_body_waits_for_the_answer_100(redline: Redline, node: tuple[int, int], tmp_path: Path) -> None:
@@ -161,8 +162,8 @@ def test_a_body_waits_for_the_answer_100(redline: Redline, node: tuple[int, int]
         done = redline("load", *asked, *COUNTED, *more, "--json")
         all_are_right(done)
         assert largest_ns(done) < 10e9, "no body has waited for its time"
-    compared = redline("ab", *asked[:1], *asked, *SHORT_AB)
-    assert compared.code in {0, 3}, compared.err
+    both = compared(redline, *asked[:1], *asked, "--load", "closed:2")
+    assert both.code in {0, 3}, both.err
 
 
 def test_a_body_is_sent_after_its_time_without_the_answer_100(

@@ -124,8 +124,7 @@ def test_it_searches(core: Core, server: str) -> None:
 
 
 def test_it_runs_a_suite_and_reports(core: Core, suite: Path) -> None:
-    done = core("run", suite, "-o", "run")
-    assert done.code == 0, done.err
+    core("run", suite, "-o", "run").measured()
     assert core("report", "run", "--format", "json").json["cells"]
     for form in ("hgrm", "hlog", "intervals-csv", "collapsed", "speedscope", "svg", "bmf", "benchmark"):
         core("report", "run", "--format", form).refused(2, f"--format {form}", "`exports`")

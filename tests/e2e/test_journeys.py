@@ -45,8 +45,7 @@ def test_users_take_a_journey(how: tuple[str, ...], redline: Redline, tmp_path: 
     shop = Shop()
     with targets.target(shop) as url:
         done = redline("load", base_of(url), "--requests", "checkout.yaml", *SHORT, *how, "-o", "run")
-    # A busy machine may make the load invalid, which changes no count.
-    assert done.code == (0 if done.json["valid"] else 1), done.out
+    done.measured()
     assert {outcome for outcome, count in done.json["counts"]["outcomes"].items() if count} <= {"ok", "in_flight"}
     made = done.json["journeys"]
     assert made["completed"] > 0
@@ -74,8 +73,7 @@ def test_a_session_that_ends_is_begun_again(redline: Redline, tmp_path: Path) ->
     write_files(tmp_path)
     shop = Shop(uses=10)
     with targets.target(shop) as url:
-        done = redline("load", base_of(url), "--requests", "checkout.yaml", *SHORT)
-    assert done.code == 0, done.err
+        done = redline("load", base_of(url), "--requests", "checkout.yaml", *SHORT).measured()
     assert done.json["journeys"]["again"] > 0
     assert done.json["requests"][0]["request"] == "log in"
     assert done.json["counts"]["outcomes"].get("unexpected_status", 0) == 0

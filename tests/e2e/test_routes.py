@@ -11,6 +11,7 @@ import pytest
 
 from redline.model import Metric, Recording, Report, Run
 from redline.storage.runs import RunStore
+from tests.e2e.compared import compared
 from tests.e2e.conftest import CHECKOUT, Done, Redline
 from tests.e2e.lab import BUILD, SCENARIOS, SERVER
 from tests.e2e.leftovers import exists_below, left_of
@@ -346,7 +347,7 @@ def test_the_price_of_a_proxy_before_a_server_of_the_users_is_one_flag(
 ) -> None:
     if shutil.which(proxy) is None:
         pytest.skip(f"{proxy} is not installed")
-    done = redline("ab", "--route", proxy, null(oracle), "--load", "closed:4", "--for", "3s", "-o", "out", "--json")
+    done = compared(redline, "--route", proxy, null(oracle), "--load", "closed:4", keep="out")
     assert done.code == 0, done.err
     report = Report.model_validate_json(done.out)
     assert [cell.server for cell in report.cells] == ["redline-oracle", f"redline-oracle+via={proxy}"]
@@ -375,7 +376,7 @@ def test_a_server_in_redline_yaml_has_routes(redline: Redline, oracle: Path) -> 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 def test_behind_a_proxy_the_cpu_time_of_a_running_server_is_counted_too(redline: Redline) -> None:
     with targets.target(targets.healthy) as url:
-        done = redline("ab", "--route", "nginx", url, "--load", "closed:4", "--for", "4s", "-o", "out", "--json")
+        done = compared(redline, "--route", "nginx", url, "--load", "closed:4", keep="out")
     assert done.code == 0, done.err
     (made,) = RunStore(redline.folder / "out").run().duets
     direct, through, control = made.owners
@@ -386,8 +387,8 @@ def test_behind_a_proxy_the_cpu_time_of_a_running_server_is_counted_too(redline:
     assert proxies
     assert all("nginx" in name for name in proxies), proxies
     report = Report.model_validate_json(done.out)
-    (compared,) = (each for each in report.comparisons if each.metric is Metric.CPU_PER_REQUEST)
-    assert compared.ratio is not None
+    (of_cpu,) = (each for each in report.comparisons if each.metric is Metric.CPU_PER_REQUEST)
+    assert of_cpu.ratio is not None
 
 
 def test_a_proxy_that_is_not_there_is_refused_before_anything_starts(redline: Redline, oracle: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from redline.model import Report
 from redline.model.load_result import LoadResult
+from tests.e2e.compared import compared
 from tests.e2e.conftest import Redline
 from tests.e2e.test_documented_commands import WAYS
 from tests.fakes import targets
@@ -87,7 +88,7 @@ def test_a_unix_socket_is_loaded(redline: Redline, tmp_path: Path, backend: str)
 def test_two_unix_sockets_are_compared(redline: Redline, tmp_path: Path) -> None:
     urls = [f"http+unix://{str(tmp_path).replace('/', '%2F')}%2F{name}.sock/" for name in "ab"]
     with haproxy(tmp_path, *(f"unix@{tmp_path}/{name}.sock" for name in "ab")):
-        done = redline("ab", *urls, "--for", "4s", "--json")
+        done = compared(redline, *urls, "--load", "closed:4")
     report = Report.model_validate(done.json)
     assert all(cell.valid for cell in report.cells), done.err
     assert report.comparisons
