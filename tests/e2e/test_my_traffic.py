@@ -12,6 +12,7 @@ from redline.storage.runs import RunStore
 from redline.suite.urls import base_of
 from tests.e2e.compared import compared
 from tests.e2e.conftest import CHECKOUT, Redline
+from tests.e2e.recorded import first_byte_of, loaded
 from tests.e2e.test_documented_commands import SHORT_AB, SHORT_LIMIT, SHORT_LOAD, TRAFFIC, replaced, with_servers
 from tests.fakes import targets
 
@@ -173,12 +174,12 @@ def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, 
 def test_the_first_byte_of_every_request_is_measured(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     """The body of both requests takes 20 ms longer than the head; in one piece there is no such row."""
     (tmp_path / "shop.yaml").write_text("- {name: items, get: /items}\n- {name: b, get: /b, weight: 2}\n")
-    asked = ("--requests", "shop.yaml", "-m", "mix", "-R", "100", "-d", "1s", "--warmup", "0s", "--json")
+    asked = ("--requests", "shop.yaml", "-m", "mix", "-R", "100", "-d", "1s", "--warmup", "0s")
     with running(oracle, "null", "--body-bytes", "4000", "--body-over", "20ms") as server:
-        done = redline("load", f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked).measured()
-    for request in done.json["requests"]:
-        first, last = ({point["q"]: point["ns"] for point in request[key]} for key in ("first_byte", "response"))
-        assert last[0.5] > first[0.5] + 10_000_000
+        _, traffic = loaded(redline, f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
+    assert len(traffic.requests) == 2
+    for request in traffic.requests:
+        assert request.response.quantile_ns(0.5) > first_byte_of(request).quantile_ns(0.5) + 10_000_000
     with running(oracle, "null") as server:
-        done = redline("load", f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
+        done, _ = loaded(redline, f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
     assert [request.get("first_byte") for request in done.json["requests"]] == [None, None]

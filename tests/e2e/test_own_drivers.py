@@ -32,7 +32,6 @@ def test_the_driver_of_the_guide_makes_the_load(redline: Redline, guide: Guide) 
     Done(*ended(redline, *args)).measured()
     run = redline.folder / "runs/loop"
     (cell,) = json.loads((run / "results.json").read_text())["cells"]
-    assert all(trial["rate_per_s"] > 0 for trial in cell["trials"])
     (finding,) = [it for it in cell["findings"] if it["kind"] == "other-driver"]
     assert (finding["grade"], "the driver loop 1.0, which Redline" in finding["message"]) == ("warn", True)
     (recording,) = [json.loads(file.read_text()) for file in run.glob("recordings/*.json")]

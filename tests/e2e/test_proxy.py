@@ -10,6 +10,7 @@ from redline.model.load_result import LoadResult
 from redline.suite.urls import base_of
 from tests.e2e.compared import compared
 from tests.e2e.conftest import Redline, for_each
+from tests.e2e.preloaded import HASTY
 from tests.e2e.test_way_in import SHORT, haproxy
 from tests.fakes import targets
 from tests.fakes.certificates import Authority
@@ -80,6 +81,7 @@ def test_a_comparison_goes_through_the_proxy_and_no_file_has_its_password(redlin
 
 
 def test_a_proxy_that_opens_no_tunnel_is_named(redline: Redline) -> None:
+    redline.environment[HASTY] = "1"
     with targets.target(targets.healthy) as url:
         with proxy(f"{USER}:{PASSWORD}") as between:
             wrong = f"http://me:wrongpassword@127.0.0.1:{between.port}"

@@ -22,8 +22,7 @@ def test_the_rows_are_the_requests_of_the_result(redline: Redline, tmp_path: Pat
     for form in ("csv", "parquet"):
         log = tmp_path / f"requests.{form}"
         rate = ("-R", "400", "--arrivals", "uniform", "-d", "1s", "-c", "8", "-t", "2")
-        done = redline("load", command, *rate, "--log", log, "--json")
-        assert done.code == 0, done.err
+        done = redline("load", command, *rate, "--log", log, "--json").measured()
         rows = read_requests(log).to_pylist()
         assert Counter(row["outcome"] for row in rows) == outcomes(done)
         assert len(rows) == 400
