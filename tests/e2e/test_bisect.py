@@ -20,6 +20,8 @@ from tests.fakes.servers.entries import eventually
 pytestmark = pytest.mark.e2e
 
 SHORT = ("--for", "3s", "--load", "closed:2", "--metric", "p50")
+MEASURED = ("--measure", "sleep 0.3; grep -o '[0-9]*ms' run.sh | tr -d ms", "--for", "1ms")
+"""The delay, of the text of the start: without a server."""
 PROJECT = "start: sh run.sh {port}\ncheck: {get: /path0, expect: {body: path0}}\n"
 FAST, SLOW, BROKEN = "1ms", "9ms", ""
 
@@ -102,10 +104,11 @@ def test_the_commit_is_found_and_one_that_does_not_start_is_skipped(redline: Red
     assert nothing_is_left(redline, history)
 
 
-def test_a_killed_search_goes_on(redline: Redline, history: History) -> None:
+@pytest.mark.parametrize("how", [MEASURED, pytest.param(SHORT, marks=pytest.mark.long)], ids=["command", "servers"])
+def test_a_killed_search_goes_on(redline: Redline, history: History, how: tuple[str, ...]) -> None:
     commits = [history.commit(SLOW if number > 2 else FAST, f"commit {number}") for number in range(5)]
     kept = history.folder / "runs" / "killed"
-    killed = redline.start("bisect", commits[0], "HEAD", *SHORT, "-o", str(kept))
+    killed = redline.start("bisect", commits[0], "HEAD", *how, "-o", str(kept))
     try:
         assert eventually((kept / "bisect.json").exists, within_s=120)
     finally:
@@ -113,7 +116,7 @@ def test_a_killed_search_goes_on(redline: Redline, history: History) -> None:
         killed.communicate()
     before = Bisection.model_validate_json((kept / "bisect.json").read_bytes())
     redline("bisect", "--resume", kept, "--metric", "p99").refused(2, "takes no --metric")
-    redline("bisect", commits[0], "HEAD", *SHORT, "-o", kept).refused(1, "already holds a bisection")
+    redline("bisect", commits[0], "HEAD", *how, "-o", kept).refused(1, "already holds a bisection")
     done = redline("bisect", "--resume", kept, "--json")
     assert done.code == 0, done.err
     told = Bisection.model_validate(done.json)
@@ -186,7 +189,7 @@ def test_revisions_between_which_there_is_nothing_to_search(redline: Redline, hi
 def test_an_interrupt_says_how_to_go_on(redline: Redline, history: History) -> None:
     commits = [history.commit(SLOW if number > 1 else FAST, f"commit {number}") for number in range(4)]
     kept = history.folder / "runs" / "stopped"
-    running = redline.start("bisect", commits[0], "HEAD", *SHORT, "-o", str(kept))
+    running = redline.start("bisect", commits[0], "HEAD", *MEASURED, "-o", str(kept))
     assert eventually((kept / "bisect.json").exists, within_s=120)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
