@@ -75,7 +75,7 @@ def wait_for_a_build(running: "subprocess.Popen[str]") -> None:
 
 
 def nothing_is_left(redline: Redline, project: Project) -> bool:
-    deadline = time.monotonic() + 5  # a killed process exists until its new parent has reaped it
+    deadline = time.monotonic() + 30  # a killed process exists until its new parent has reaped it
     while left_of(redline) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not left_of(redline) and len(project.git("worktree", "list").splitlines()) == 1

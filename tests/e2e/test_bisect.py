@@ -62,7 +62,7 @@ def history(redline: Redline, tmp_path: Path, oracle: Path) -> History:
 
 
 def nothing_is_left(redline: Redline, history: History) -> bool:
-    deadline = time.monotonic() + 5  # a killed process exists until its new parent has reaped it
+    deadline = time.monotonic() + 30  # a killed process exists until its new parent has reaped it
     while left_of(redline) and time.monotonic() < deadline:
         time.sleep(0.05)
     alone = len(history.git("worktree", "list").splitlines()) == 1
