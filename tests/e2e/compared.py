@@ -1,7 +1,35 @@
-"""Reads the comparison of two servers in a report of `redline ab`."""
+"""Compares two servers by `redline ab`, for as long as it takes, and reads the comparison in its report."""
 
-from redline.model import Comparison, Metric, Report
+import shutil
+from pathlib import Path
+
+from redline.cli.exits import DONE, MISSED
+from redline.model import Comparison, Metric, Report, Verdict
 from redline.model.estimate import DuetComparison
+from tests.e2e.conftest import Done, Redline
+
+LENGTHS = ("3s", "12s", "48s")
+"""So short a comparison has three starts at least; a busy machine may leave it without an answer."""
+
+
+def compared(
+    redline: Redline, *args: str | Path, lengths: tuple[str, ...] = LENGTHS, decided: bool = False, keep: str = ""
+) -> Done:
+    """`redline ab` of these, as JSON: for longer where it has no answer, or no verdict if it has to be `decided`.
+
+    What it has wrong it has wrong for any length. `keep` is the folder that it is stored in.
+    """
+    for length in lengths:
+        if keep:
+            shutil.rmtree(redline.folder / keep, ignore_errors=True)
+        done = redline("ab", *args, "--for", length, "--json", *(("-o", keep) if keep else ()))
+        if done.code in {DONE, MISSED} and not (decided and _is_open(done)):
+            break
+    return done
+
+
+def _is_open(done: Done) -> bool:
+    return answer(Report.model_validate(done.json)).verdict in {None, Verdict.INCONCLUSIVE}
 
 
 def answer(report: Report) -> Comparison:

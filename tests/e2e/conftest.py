@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from redline.cli.exits import COULD_NOT_RUN, DONE
 from redline.driving.engine_process import ORACLE, find_engine
 from redline.running.cell_search import WAITS_S
 from tests.e2e.preloaded import Preloaded
@@ -22,6 +23,21 @@ __all__ = ["CHECKOUT", "workshop"]
 REDLINE = Path(sys.executable).with_name("redline")
 LIMIT_S = 2 * sum(WAITS_S) + 180
 """The searches of a test have two cells at most, and each waits this long in total while the host takes CPU time."""
+
+
+OF_A_BUSY_MACHINE = {
+    *(
+        "answered-late",
+        "backlog",
+        "client-saturated",
+        "clock-stepped",
+        "engine-paused",
+        "latency-changed",
+        "rate-changed",
+    ),
+    *("rate-missed", "send-lateness", "slows-as-it-serves", "too-few-trials", "unsteady"),
+}
+"""Kinds of invalid findings that other programs on the machine provoke, of a server that does everything right."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,6 +55,26 @@ class Done:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+    def measured(self) -> "Done":
+        """Check that it measured, whether or not a busy machine left numbers unknown.
+
+        For what a test judges of a short load besides its numbers: what was sent, counted and written. What a server or
+        the engine did wrong fails it, and so does a command that could not run.
+        """
+        facts = (self.code, self.out, self.err)
+        assert "Traceback" not in self.err, facts
+        if self.code == DONE:
+            return self
+        assert self.code == COULD_NOT_RUN, facts
+        assert "hint:" not in self.err, facts
+        assert "invalid" in self.out, facts
+        if self.out.startswith("{"):
+            parts = self.json.get("cells", [self.json])
+            grave = {one["kind"] for part in parts for one in part["findings"] if one["grade"] == "invalid"}
+            assert grave, facts
+            assert grave <= OF_A_BUSY_MACHINE, facts
+        return self
 
     def refused(self, code: int, *words: str) -> None:
         """Check that it ended with this code, this message, a hint, and no stack trace."""

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 LARGEST = 1 << 17
@@ -21,12 +22,15 @@ SHORT_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 """How long a search waits for a host whose CPU time is taken: as often as for a user, 32 s in all in place of 255."""
 PATIENT = "REDLINE_TEST_PATIENT"
 """Set in the environment of a call whose search has to end with an answer: it waits as long as for a user."""
+HASTY = "REDLINE_TEST_HASTY"
+"""Set in the environment of calls whose requests are answered wrongly: none waits 5 s for the rest of an answer."""
+HASTY_WITHIN_S = (2.0, 30.0)
 
 
 class Preloaded:
-    """The tests' side. It makes one call at a time."""
+    """The tests' side. It makes one call at a time. `package` is the folder of another `redline` than the installed."""
 
-    def __init__(self, script: Path) -> None:
+    def __init__(self, script: Path, package: Path | None = None) -> None:
         self.script = script
         self._calls, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
@@ -35,7 +39,8 @@ class Preloaded:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=[theirs.fileno()],
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # a process that has threads must not fork
+            # A process that has threads must not fork.
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **({"PYTHONPATH": str(package)} if package else {})},
         )
         theirs.close()
 
@@ -96,6 +101,8 @@ def _serve(calls: socket.socket) -> None:
             os.environ.update(environment)
             if not os.environ.pop(PATIENT, ""):
                 cell_search.WAITS_S = SHORT_WAITS_S
+            if os.environ.pop(HASTY, ""):
+                verifying.VERIFY_WITHIN_S = HASTY_WITHIN_S
             Path("/proc/self/comm").write_text("redline")
             signal.signal(signal.SIGINT, signal.default_int_handler)
             return
@@ -113,9 +120,12 @@ if __name__ == "__main__":
     from redline.cli.command_line import FLAGS
     from redline.cli.declaring import execute_of
     from redline.cli.main import main
+    from redline.driving import verifying
+    from redline.errors import RedlineError
     from redline.running import cell_search
 
     for command in FLAGS:
-        execute_of(command)
+        with suppress(RedlineError):  # of an extra that is not there
+            execute_of(command)
     _serve(socket.socket(fileno=int(sys.argv[2])))
     main()

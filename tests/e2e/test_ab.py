@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import Metric, Report, Verdict
-from tests.e2e.compared import answer, duet, kinds
+from tests.e2e.compared import answer, compared, duet, kinds
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import SERVER
 from tests.e2e.leftovers import left_of, wait_for_the_second_start
@@ -31,12 +31,9 @@ def _own_temporary_folder(redline: Redline, tmp_path: Path) -> None:
 
 def test_a_slower_server_is_found(redline: Redline, oracle: Path) -> None:
     quick, slow = (command(oracle, "fixed", "--delay", delay) for delay in ("10ms", "20ms"))
-    flags = ("--load", "closed:4", "--metric", "p50", "--fail-on", "slower", "--json")
-    for length in ("8s", "32s"):  # two starts that the host disturbed differently leave 8 s undecided
-        done = redline("ab", quick, slow, "--for", length, *flags)
-        report = Report.model_validate(done.json)
-        if answer(report).verdict is not Verdict.INCONCLUSIVE:
-            break
+    flags = ("--load", "closed:4", "--metric", "p50", "--fail-on", "slower")
+    done = compared(redline, quick, slow, *flags, lengths=("8s", "32s", "64s"), decided=True)
+    report = Report.model_validate(done.json)
     found, control = answer(report), duet(report).control
     assert (found.metric, found.verdict) == (Metric.P50, Verdict.SLOWER)
     assert done.code == 3, done.err
@@ -53,19 +50,18 @@ def test_a_slower_server_is_found(redline: Redline, oracle: Path) -> None:
 
 def test_running_servers_are_compared_by_url(redline: Redline) -> None:
     with targets.target(targets.healthy) as url:
-        done = redline("ab", url, url, *SHORTEST, "--json")
+        done = compared(redline, url, url, "--load", "closed:2")
     assert done.code == 0, done.err
     report = Report.model_validate(done.json)
     assert duet(report).starts == 1
     assert "few-starts" in kinds(report)
 
 
-def test_the_answer_stands_last_and_in_markdown(redline: Redline, oracle: Path) -> None:
-    same = command(oracle, "fixed", "--delay", "1ms")
-    done = redline("ab", same, same, *SHORTEST, "--format", "md")
-    assert done.code == 0, done.err
-    assert "### The answer, in words\n\n- B" in done.out
-    last = redline("ab", same, same, *SHORTEST).out.rstrip().rpartition("The answer, in words")[2]
+def test_the_answer_stands_last_and_in_markdown(redline: Redline) -> None:
+    with targets.target(targets.healthy) as url:
+        done = redline("ab", url, url, *SHORTEST, "--format", "md")
+        last = redline("ab", url, url, *SHORTEST).out.rstrip().rpartition("The answer, in words")[2]
+    assert "### The answer, in words\n\n- B" in done.out, done.err
     assert last.lstrip().startswith("B")
 
 
@@ -97,7 +93,7 @@ def test_servers_that_answer_differently_are_refused_on_request(redline: Redline
     )
     clock = command(oracle, "null", "--server-time", "ns")
     redline("ab", clock, clock, *SHORTEST, "--same-answers").refused(1, "A does not answer alike twice")
-    done = redline("ab", small, large, *SHORTEST, "--json")
+    done = compared(redline, small, large, "--load", "closed:2")
     assert done.code == 0, done.err
     assert "answer-sizes" in kinds(Report.model_validate(done.json))
 

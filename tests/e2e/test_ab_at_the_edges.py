@@ -78,6 +78,7 @@ def test_over_tls_and_at_a_rate_it_is_named_as_well(redline: Redline, tmp_path: 
     done.refused(1, "requests to B", "malformed: the size of a chunk")
 
 
+@pytest.mark.long  # half a minute; on a busy machine a start lasts longer, and has a block after all
 def test_answers_that_take_long_say_so_and_which_time_is_enough(redline: Redline, oracle: Path) -> None:
     slow = f"{oracle} fixed --delay 400ms --port {{port}}"
     done = redline("ab", slow, slow, "--for", "4s", "--load", "closed:4")

@@ -6,13 +6,13 @@ import pytest
 
 from redline.model import Metric, Report
 from redline.storage.runs import RunStore
-from tests.e2e.compared import answer, duet, in_metric, kinds
+from tests.e2e.compared import answer, compared, duet, in_metric, kinds
 from tests.e2e.conftest import Redline
 from tests.fakes.servers.owned import free_port, owned
 
 pytestmark = pytest.mark.e2e
 
-SHORT = ("--for", "5s", "--load", "closed:2", "-o", "kept")
+USERS, LENGTHS = ("--load", "closed:2"), ("5s", "20s", "60s")
 
 
 def command(oracle: Path) -> str:
@@ -27,7 +27,7 @@ def test_a_running_server_is_reached_at_each_start_of_the_other(
     url = f"http://127.0.0.1:{port}/x"
     sides = (url, command(oracle)) if runs == "A" else (command(oracle), url)
     with owned("alone", "127.0.0.1", port) as pids:
-        done = redline("ab", *sides, *SHORT, "--json")
+        done = compared(redline, *sides, *USERS, lengths=LENGTHS, keep="kept")
     assert done.code == 0, done.err
     report, store = Report.model_validate(done.json), RunStore(tmp_path / "kept")
     assert duet(report).starts >= 3
@@ -54,7 +54,7 @@ def test_without_the_cpu_time_of_the_running_one_throughput_is_compared(
     behind, port = free_port("127.0.0.1"), free_port("127.0.0.1")
     relay = owned("relays", "127.0.0.1", port, "127.0.0.1", str(behind), name="docker-proxy")
     with owned("alone", "127.0.0.1", behind), relay:
-        done = redline("ab", command(oracle), f"http://127.0.0.1:{port}/", *SHORT, "--json")
+        done = compared(redline, command(oracle), f"http://127.0.0.1:{port}/", *USERS, lengths=LENGTHS)
     assert done.code == 0, done.err
     report = Report.model_validate(done.json)
     assert answer(report).metric is Metric.THROUGHPUT

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from redline.model.load_result import LoadResult
+from tests.e2e.compared import compared
 from tests.e2e.conftest import Done, Redline
-from tests.e2e.test_documented_commands import CHUNKED, SHORT_AB, SHORT_LIMIT
+from tests.e2e.recorded import loaded
+from tests.e2e.test_documented_commands import CHUNKED, SHORT_LIMIT
 from tests.fakes import targets
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")]
@@ -118,14 +120,8 @@ def node() -> Iterator[tuple[int, int]]:
 
 def all_are_right(done: Done, requests: int = 60) -> None:
     """Every request that was due was answered right. A busy machine may make the measurement invalid."""
-    assert done.code in {0, 1}, done.err
-    outcomes = LoadResult.model_validate(done.json).counts.outcomes
+    outcomes = LoadResult.model_validate(done.measured().json).counts.outcomes
     assert (outcomes.ok, outcomes.errors) == (requests, 0)
-
-
-def largest_ns(done: Done) -> float:
-    """The longest response time of a load."""
-    return max(float(point["ns"]) for point in done.json["response"])
 
 
 def sha256(content: bytes) -> str:
@@ -150,28 +146,28 @@ def test_a_body_in_chunks_has_no_length(redline: Redline, node: tuple[int, int],
         all_are_right(redline("load", *asked, *COUNTED, "--json"))
         all_are_right(redline("load", *asked, "-R", "200", *COUNTED, "--json"))
     all_are_right(redline("load", *asked, "--depth", "4", *COUNTED, "--json"))
-    compared = redline("ab", *asked[:1], *asked, *SHORT_AB)
-    assert compared.code in {0, 3}, compared.err
+    both = compared(redline, *asked[:1], *asked, "--load", "closed:2")
+    assert both.code in {0, 3}, both.err
 
 
 def test_a_body_waits_for_the_answer_100(redline: Redline, node: tuple[int, int], tmp_path: Path) -> None:
     (tmp_path / "list.yaml").write_text(WAITING)
     asked = [f"http://127.0.0.1:{node[0]}/", "--requests", "list.yaml", "-m", "mix"]
     for more in ([], ["-R", "200"], ["--backend", "epoll"], ["--no-keepalive"]):
-        done = redline("load", *asked, *COUNTED, *more, "--json")
+        done, traffic = loaded(redline, *asked, *COUNTED, *more)
         all_are_right(done)
-        assert largest_ns(done) < 10e9, "no body has waited for its time"
-    compared = redline("ab", *asked[:1], *asked, *SHORT_AB)
-    assert compared.code in {0, 3}, compared.err
+        assert traffic.response.max_ns < 10e9, "no body has waited for its time"
+    both = compared(redline, *asked[:1], *asked, "--load", "closed:2")
+    assert both.code in {0, 3}, both.err
 
 
 def test_a_body_is_sent_after_its_time_without_the_answer_100(
     redline: Redline, node: tuple[int, int], tmp_path: Path
 ) -> None:
     (tmp_path / "list.yaml").write_text(IN_VAIN)
-    done = redline("load", f"http://127.0.0.1:{node[0]}/", "--requests", "list.yaml", *COUNTED, "--json")
+    done, traffic = loaded(redline, f"http://127.0.0.1:{node[0]}/", "--requests", "list.yaml", *COUNTED)
     all_are_right(done)
-    assert min(point["ns"] for point in done.json["response"]) >= 100e6
+    assert traffic.response.quantile_ns(0) >= 100e6
 
 
 def test_a_refused_body_is_not_sent(redline: Redline, node: tuple[int, int], tmp_path: Path) -> None:
@@ -185,7 +181,6 @@ def test_a_refused_body_is_not_sent(redline: Redline, node: tuple[int, int], tmp
 def test_a_long_poll_is_waited_for(redline: Redline, node: tuple[int, int]) -> None:
     for port, more in zip(node, ([], ["--http2"]), strict=True):
         asked = [
-            "load",
             f"http://127.0.0.1:{port}/slow",
             "--count",
             "4",
@@ -197,10 +192,10 @@ def test_a_long_poll_is_waited_for(redline: Redline, node: tuple[int, int]) -> N
             "4",
             *more,
         ]
-        done = redline(*asked, "--timeout", "20s", "--json")
+        done, traffic = loaded(redline, *asked, "--timeout", "20s")
         all_are_right(done, 4)
-        assert min(point["ns"] for point in done.json["response"]) >= 700e6
-    short = redline(*asked, "--timeout", "300ms")
+        assert traffic.response.quantile_ns(0) >= 700e6
+    short = redline("load", *asked, "--timeout", "300ms")
     assert short.code == 1
     assert "no answer within 300 ms" in short.out
 

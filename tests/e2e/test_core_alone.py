@@ -6,13 +6,15 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import redline
 from bench.rig import running
-from tests.e2e.conftest import LIMIT_S, Done
+from tests.e2e.conftest import LIMIT_S, REDLINE, Done
+from tests.e2e.preloaded import Preloaded
 
 pytestmark = pytest.mark.e2e
 
@@ -27,30 +29,27 @@ def without_extras(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def preloaded(without_extras: Path) -> Iterator[Preloaded]:
+    process = Preloaded(REDLINE, without_extras)
+    yield process
+    process.end()
+
+
 class Core:
     """The command, without extras."""
 
-    def __init__(self, package: Path, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, process: Preloaded, package: Path, folder: Path) -> None:
+        self._process, self._folder = process, folder
         self._environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "PYTHONPATH": str(package)}
 
     def __call__(self, *args: str | Path) -> Done:
-        command = [sys.executable, "-P", "-m", "redline", *args]
-        done = subprocess.run(
-            command,
-            cwd=self._folder,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return Done(*self._process.call([str(arg) for arg in args], self._folder, self._environment, LIMIT_S))
 
 
 @pytest.fixture
-def core(without_extras: Path, tmp_path: Path) -> Core:
-    return Core(without_extras, tmp_path)
+def core(preloaded: Preloaded, without_extras: Path, tmp_path: Path) -> Core:
+    return Core(preloaded, without_extras, tmp_path)
 
 
 @pytest.fixture
@@ -124,8 +123,7 @@ def test_it_searches(core: Core, server: str) -> None:
 
 
 def test_it_runs_a_suite_and_reports(core: Core, suite: Path) -> None:
-    done = core("run", suite, "-o", "run")
-    assert done.code == 0, done.err
+    core("run", suite, "-o", "run").measured()
     assert core("report", "run", "--format", "json").json["cells"]
     for form in ("hgrm", "hlog", "intervals-csv", "collapsed", "speedscope", "svg", "bmf", "benchmark"):
         core("report", "run", "--format", form).refused(2, f"--format {form}", "`exports`")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Redline
+from tests.e2e.recorded import loaded
 from tests.e2e.test_documented_commands import SHORT_AB, SHORT_LIMIT, STREAMS, replaced
 from tests.fakes import targets
 
@@ -27,21 +28,19 @@ def test_the_commands_of_the_guide_work(redline: Redline) -> None:
             args = replaced(args, SHORT_AB if args[0] == "ab" else SHORT)
             for shown, real in {"http://127.0.0.1:8080": url, "http://127.0.0.1:8081": other}.items():
                 args = [arg.replace(shown, real.removesuffix("/path0")) for arg in args]
-            done = redline(*args)
-            assert done.code == 0, done.err
-            assert "between events" in done.out.lower(), done.out
+            done = redline(*args).measured()
+            assert "between events" in done.out.lower() or "\nstreams  " in done.out, done.out
 
 
 def test_events_and_the_times_between_them_are_in_the_result(redline: Redline) -> None:
     with targets.target(targets.streams) as url:
-        done = redline("load", url, "--events", "sse until 4 stall 1s", "-c", "2", *SHORT, "--json")
-    assert done.code == 0, done.err
+        done, traffic = loaded(redline, url, "--events", "sse until 4 stall 1s", "-c", "2", *SHORT)
     streams = done.json["streams"]
     assert streams["begun"] > 10
     assert streams["stalls"] == 0
     assert streams["events"] > 3 * streams["begun"]
-    between = {point["q"]: point["ns"] for point in streams["gaps"]}
-    assert 2e6 < between[0.5] < 20e6
+    assert traffic.streams is not None
+    assert 2e6 < traffic.streams.gaps.quantile_ns(0.5) < 20e6
     assert not {"reconnecting", "errors"} & {finding["kind"] for finding in done.json["findings"]}
 
 
@@ -49,8 +48,7 @@ def test_a_mix_has_its_streams_by_request(redline: Redline, tmp_path: Path) -> N
     (tmp_path / "mix.yaml").write_text(MIX)
     with targets.target(targets.streams) as url:
         base = url.removesuffix("/path0")
-        done = redline("load", f"{base}/", "--requests", "mix.yaml", "-c", "2", *SHORT, "--json")
-        assert done.code == 0, done.err
+        done = redline("load", f"{base}/", "--requests", "mix.yaml", "-c", "2", *SHORT, "--json").measured()
         by_request = {request["request"]: request["streams"] for request in done.json["requests"]}
         assert by_request["feed"]["events"] + by_request["lines"]["events"] == done.json["streams"]["events"]
         limit = redline(
@@ -67,7 +65,7 @@ def test_a_stream_that_nothing_ends_is_said_to_be_one(redline: Redline) -> None:
         assert done.code == 1
         assert "`until` so many events" in done.out.replace("\n  ", " ")
         done = redline("load", endless, "--events", "sse for 200ms", "-c", "2", *SHORT, "--timeout", "100ms")
-        assert done.code == 0, done.err
+        done.measured()
         asked = redline("load", endless, *SHORT, "--timeout", "1s")
         asked.refused(1, "if it is a stream of events, say so (--events sse")
 

@@ -13,7 +13,7 @@ import pytest
 
 from redline.model import Report, Verdict
 from redline.storage.runs import RunStore
-from tests.e2e.compared import answer, duet, kinds
+from tests.e2e.compared import answer, compared, duet, kinds
 from tests.e2e.conftest import Redline
 from tests.fakes.servers import growing
 from tests.fakes.servers.owned import free_port
@@ -21,7 +21,7 @@ from tests.fakes.servers.owned import free_port
 pytestmark = pytest.mark.e2e
 
 KIND = "slows-as-it-serves"
-SHORT = ("--for", "15s", "--load", "closed:2", "-o", "kept", "--json")
+USERS = ("--load", "closed:2")
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def server(base_us: float, per_1000_us: float, what: str) -> Iterator[str]:
 def test_the_dearer_of_two_that_grow_is_not_called_cheaper(redline: Redline, tmp_path: Path) -> None:
     """B costs twice as much as A after any number of requests, and both cost several times as much in the end."""
     with server(100, 100, "served") as a, server(200, 200, "served") as b:
-        done = redline("ab", a, b, *SHORT)
+        done = compared(redline, a, b, *USERS, lengths=("15s", "30s"), keep="kept")
     assert done.code == 0, done.err
     report = Report.model_validate(done.json)
     assert answer(report).verdict is not Verdict.FASTER
@@ -59,7 +59,7 @@ def test_a_mix_that_adds_rows_is_said_to_change_its_server(redline: Redline, tmp
     requests = tmp_path / "requests.yaml"
     requests.write_text("- {name: list, get: /rows, weight: 3}\n- {name: add, post: /rows}\n")
     with server(100, 400, "rows") as a, server(100, 400, "rows") as b:
-        done = redline("ab", a, b, "--requests", str(requests), "-m", "mix", *SHORT[2:], "--for", "24s")
+        done = redline("ab", a, b, "--requests", str(requests), "-m", "mix", *USERS, "--for", "24s", "--json")
     assert done.code == 0, done.err
     report = Report.model_validate(done.json)
     (said,) = (finding for finding in duet(report).findings if finding.kind == KIND)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from redline.cli.commands.load import exit_code
+from redline.model import Metric
 from redline.model.load_result import LoadResult
 from redline.suite.urls import read_url
 from tests.e2e.conftest import Redline
@@ -37,9 +38,10 @@ def test_a_healthy_server_is_measured(redline: Redline) -> None:
     outcomes = result.counts.outcomes
     assert outcomes.ok > 0
     assert outcomes.errors == 0
-    assert result.throughput is not None
-    assert result.throughput.value == pytest.approx(result.counts.completed / result.measured_ns * 1e9)
-    assert result.response[-1].q == 1.0
+    assert (result.throughput is None) is (Metric.THROUGHPUT in result.bounds), "a busy machine hides it, and says so"
+    if result.throughput is not None:
+        assert result.throughput.value == pytest.approx(result.counts.completed / result.measured_ns * 1e9)
+    assert not result.response or result.response[-1].q == 1.0
 
 
 UNUSED = {"jinja2", "psutil", "redline.model.report", "redline.running.duet", "scipy", "ssl"}
@@ -229,7 +231,10 @@ def test_an_objective_decides_the_exit_code(
     redline: Redline, habit: targets.Habit, objective: str, code: int, line: str
 ) -> None:
     with targets.target(habit) as url:
-        done = redline("load", url, *SHORT, "--objective", objective)
+        for length in ("300ms", "2s", "8s"):  # a busy machine leaves a short load without an answer
+            done = redline("load", url, "-c", "4", "--warmup", "100ms", "-d", length, "--objective", objective)
+            if " is not known" not in done.out:
+                break
     assert done.code == code, done.err
     _, answer, verdict, *_ = done.out.splitlines()
     assert answer.startswith("throughput  ")

@@ -15,12 +15,16 @@ pytestmark = pytest.mark.e2e
 
 
 def test_an_assistant_loads_compares_searches_and_explains(tmp_path: Path, oracle: Path) -> None:
-    quick, slow = (f"{oracle} fixed --delay {delay} --port {{port}}" for delay in ("10ms", "20ms"))
-    with targets.target(targets.healthy) as url, (tmp_path / "stderr").open("w+") as progress:
+    quick = f"{oracle} fixed --delay 10ms --port {{port}}"
+    with (
+        targets.target(targets.healthy) as url,
+        targets.target(targets.healthy) as other,
+        (tmp_path / "stderr").open("w+") as progress,
+    ):
         calls: list[tuple[str, dict[str, Any]]] = [
             ("load", {"server": url, "users": 2, "duration": "1s", "keep": "kept"}),
             ("explain", {"result": "kept"}),
-            ("ab", {"a": quick, "b": slow, "users": 4, "metric": "p50", "budget": "4s"}),
+            ("ab", {"a": url, "b": other, "users": 4, "metric": "p50", "budget": "4s"}),
             ("limit", {"targets": [quick], "objective": ["p99 < 15ms"], "budget": "25s"}),
         ]
 

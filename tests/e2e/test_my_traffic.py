@@ -10,7 +10,9 @@ import pytest
 from bench.rig import running
 from redline.storage.runs import RunStore
 from redline.suite.urls import base_of
+from tests.e2e.compared import compared
 from tests.e2e.conftest import CHECKOUT, Redline
+from tests.e2e.recorded import first_byte_of, loaded
 from tests.e2e.test_documented_commands import SHORT_AB, SHORT_LIMIT, SHORT_LOAD, TRAFFIC, replaced, with_servers
 from tests.fakes import targets
 
@@ -145,7 +147,7 @@ def test_the_suite_of_a_replay_is_one_that_runs(redline: Redline, oracle: Path, 
     with running(oracle, "null") as server:
         url = server.url.removesuffix("/path0")
         done = redline("load", url, "--replay", "access.log", "--speed", "2x", "-o", "out")
-        assert done.code == 0, done.err
+        done.measured()
         (tmp_path / "access.log").unlink()
         redline("run", "out/suite.yaml", "-o", "again")
     suite = (tmp_path / "out" / "suite.yaml").read_text()
@@ -162,7 +164,7 @@ def test_the_suite_of_a_replay_is_one_that_runs(redline: Redline, oracle: Path, 
 def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     (tmp_path / "access.log").write_text("".join(LINE.format(f"GET /{at % 3} HTTP/1.1", 200) for at in range(300)))
     command = shlex.join([str(oracle), "null", "--port", "{port}"])
-    done = redline("ab", command, command, "--replay", "access.log", *SHORT_AB[:2], "--json")
+    done = compared(redline, command, command, "--replay", "access.log")
     assert done.code == 0, done.err
     assert "300 requests in 997 ms; the file has whole seconds, over which they are spread evenly" in done.err
     (cell, *_) = done.json["cells"]
@@ -172,13 +174,12 @@ def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, 
 def test_the_first_byte_of_every_request_is_measured(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     """The body of both requests takes 20 ms longer than the head; in one piece there is no such row."""
     (tmp_path / "shop.yaml").write_text("- {name: items, get: /items}\n- {name: b, get: /b, weight: 2}\n")
-    asked = ("--requests", "shop.yaml", "-m", "mix", "-R", "100", "-d", "1s", "--warmup", "0s", "--json")
+    asked = ("--requests", "shop.yaml", "-m", "mix", "-R", "100", "-d", "1s", "--warmup", "0s")
     with running(oracle, "null", "--body-bytes", "4000", "--body-over", "20ms") as server:
-        done = redline("load", f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
-    assert done.code == 0, done.err
-    for request in done.json["requests"]:
-        first, last = ({point["q"]: point["ns"] for point in request[key]} for key in ("first_byte", "response"))
-        assert last[0.5] > first[0.5] + 10_000_000
+        _, traffic = loaded(redline, f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
+    assert len(traffic.requests) == 2
+    for request in traffic.requests:
+        assert request.response.quantile_ns(0.5) > first_byte_of(request).quantile_ns(0.5) + 10_000_000
     with running(oracle, "null") as server:
-        done = redline("load", f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
+        done, _ = loaded(redline, f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
     assert [request.get("first_byte") for request in done.json["requests"]] == [None, None]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.e2e.conftest import Redline
+from tests.e2e.conftest import Done, Redline
 from tests.e2e.extended import Guide, ended
 from tests.e2e.test_documented_commands import documented
 
@@ -29,12 +29,9 @@ def test_the_driver_of_the_guide_makes_the_load(redline: Redline, guide: Guide) 
     code, _, err = ended(redline, *args)
     assert (code, "there is no driver loop" in err, (redline.folder / "runs").exists()) == (2, True, False)
     guide.install(redline)
-    code, _, err = ended(redline, *args)
-    assert code == 0, err
+    Done(*ended(redline, *args)).measured()
     run = redline.folder / "runs/loop"
     (cell,) = json.loads((run / "results.json").read_text())["cells"]
-    assert cell["valid"], cell["findings"]
-    assert cell["estimates"]["throughput"]["value"] > 0
     (finding,) = [it for it in cell["findings"] if it["kind"] == "other-driver"]
     assert (finding["grade"], "the driver loop 1.0, which Redline" in finding["message"]) == ("warn", True)
     (recording,) = [json.loads(file.read_text()) for file in run.glob("recordings/*.json")]

@@ -7,13 +7,12 @@ import pytest
 
 from redline.model import DuetRecording, Metric, Report
 from redline.storage.runs import RunStore
+from tests.e2e import compared as ab
 from tests.e2e.compared import answer, duet, in_metric
 from tests.e2e.conftest import Redline
 from tests.fakes.servers.owned import free_port, owned
 
 pytestmark = pytest.mark.e2e
-
-SHORT = ("--for", "3s", "--load", "closed:2", "--json")
 
 
 def url(port: int, host: str = "127.0.0.1") -> str:
@@ -21,7 +20,7 @@ def url(port: int, host: str = "127.0.0.1") -> str:
 
 
 def compared(redline: Redline, folder: Path, a: str, b: str) -> tuple[Report, DuetRecording]:
-    done = redline("ab", a, b, *SHORT, "-o", str(folder / "kept"))
+    done = ab.compared(redline, a, b, "--load", "closed:2", keep="kept")
     assert done.code == 0, done.err
     (recording,) = RunStore(folder / "kept").duets()
     return Report.model_validate(done.json), recording

@@ -131,8 +131,7 @@ def profiled(
     """The recordings of a run that profiles a server in these ways."""
     suite = folder / "suite.yaml"
     suite.write_text(SUITE.format(server=server, kinds=", ".join(kinds), users=users, length=length, warmup=warmup))
-    done = redline("run", suite, "-o", folder / "run")
-    assert done.code == 0, done.err
+    redline("run", suite, "-o", folder / "run").measured()
     run = RunStore(folder / "run").run()
     assert run.complete
     assert [recording.perturbed for recording in run.recordings] == [False]
@@ -248,8 +247,7 @@ def test_what_cannot_be_profiled_is_reported_and_fails_no_run(redline: Redline, 
     (tools / "true").symlink_to(shutil.which("true") or "/bin/true")
     redline.environment["PATH"] = str(tools)
     suite = Lab(tmp_path, oracle).suite("good.one", trials=1)
-    done = redline("run", suite, "-o", tmp_path / "run", "--profile", "cpu,alloc", "--profile", "engine")
-    assert done.code == 0, done.err
+    done = redline("run", suite, "-o", tmp_path / "run", "--profile", "cpu,alloc", "--profile", "engine").measured()
     words = " ".join(done.err.split())
     assert "good.one: alloc: only cpu can be profiled of a server whose runtime is native" in words
     assert words.count("perf is not installed: try `apt install linux-perf`") == 2
@@ -346,7 +344,8 @@ def test_stacks_deeper_than_perf_follows_say_that_their_callers_are_unknown(tmp_
     stacks = perf.read(tmp_path, ()).stacks
     deepest = commands.deepest_stack(commands._DEEPEST)
     deep = [stack.frames for stack in stacks.weights if len(stack.frames) >= deepest]
-    cut = [frames for frames in deep if frames[0] == UNKNOWN_CALLER]
+    # `burn` has more callers than perf follows. On the way to it there may be just as many, with `main` as the first.
+    cut = [frames for frames in deep if frames[0] == UNKNOWN_CALLER and any("burn" in frame for frame in frames)]
     assert cut
     assert not any("main" in frames for frames in cut)
     assert "down" not in {frames[0] for frames in deep}, "it has a caller"

@@ -103,7 +103,7 @@ def test_a_recording_of_a_browser_is_sent_as_it_was(name: str, redline: Redline)
     with serving(statuses) as server:
         file = str(RECORDED / "har" / f"{name}.har")
         done = redline("load", f"http://127.0.0.1:{server.port}", "--requests", file, "--count", "200", "-c", "1")
-    assert done.code == 0, done.out + done.err
+    done.measured()
     assert server.got
     for got in server.got:
         body, kind = received[got.key]

@@ -39,10 +39,15 @@ def is_clear(done: "subprocess.CompletedProcess[str]", named: str) -> None:
     """Check that a command did its work, or named the limit and how to raise it in a message and a hint."""
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in (DONE, COULD_NOT_RUN), (done.returncode, done.stdout, done.stderr)
-    if done.returncode == COULD_NOT_RUN:
+    if not is_done(done):
         assert "redline: " in done.stderr, (done.stdout, done.stderr)
         assert "\n  hint: " in done.stderr, done.stderr
         assert named in done.stderr, done.stderr
+
+
+def is_done(done: "subprocess.CompletedProcess[str]") -> bool:
+    """Whether a command did its work, be it that a busy machine made so short a load invalid."""
+    return done.returncode == DONE or " measured\n" in done.stdout
 
 
 def mostly_long(values: Sequence[int], quick: Collection[int]) -> list[object]:
@@ -55,7 +60,7 @@ def test_a_limit_of_the_address_space(megabytes: int, tmp_path: Path) -> None:
     with targets.target(targets.healthy) as url:
         done = run(tmp_path, resource.RLIMIT_AS, megabytes * MB, REDLINE, "load", url, *QUICK)
     is_clear(done, f"limited to {megabytes:,} MB (`ulimit -v`)")
-    assert done.returncode == (COULD_NOT_RUN if megabytes < 256 else DONE) or 256 <= megabytes < 1000, done.stderr
+    assert is_done(done) is (megabytes >= 256) or 256 <= megabytes < 1000, done.stderr
 
 
 @pytest.mark.parametrize("megabytes", mostly_long([30, 127, 500], (30, 500)))

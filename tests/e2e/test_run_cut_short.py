@@ -59,7 +59,7 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_continues(redline: Redline, l
 
 def test_a_run_that_is_done_gets_further_rounds(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one, good.two", trials=1)
-    assert redline("run", suite, "-o", "out").code == 0
+    redline("run", suite, "-o", "out").measured()
     kept = stored(redline).recordings[:2]
     redline("run", "--resume", "out", "--trials", "1").refused(2, "--trials 1 adds nothing", "--trials 2")
     done = redline("run", "--resume", "out", "--trials", "3", "--json")

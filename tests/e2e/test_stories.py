@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.compared import compared
 from tests.e2e.conftest import CHECKOUT, Redline
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")]
@@ -64,7 +65,7 @@ def test_the_log_of_yesterday_is_sent_to_both(redline: Redline, shop: str, tmp_p
         assert line in done.err
     assert done.json["counts"]["outcomes"]["ok"] > 30
     both = ("./old --port {port}", "./new --port {port}")
-    done = redline("ab", *both, "--replay", "access.log", "--speed", "2x", "--for", "5s", "-o", "AB")
+    done = compared(redline, *both, "--replay", "access.log", "--speed", "2x", lengths=("5s", "20s"), keep="AB")
     assert done.code == 0, done.err
     report = json.loads((tmp_path / "AB" / "results.json").read_text())
     assert [request["request"] for request in report["cells"][1]["requests"]][:1] == ["items"]

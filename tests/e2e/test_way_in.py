@@ -4,20 +4,21 @@ import shlex
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from redline.model import Report
 from redline.model.load_result import LoadResult
+from tests.e2e.compared import compared
 from tests.e2e.conftest import Redline
 from tests.e2e.test_documented_commands import WAYS
 from tests.fakes import targets
 from tests.fakes.certificates import Authority
 from tests.fakes.proxies import proxy
+from tests.fakes.servers.entries import eventually
 
 pytestmark = pytest.mark.e2e
 
@@ -45,21 +46,20 @@ def haproxy(folder: Path, *binds: str) -> Iterator[None]:
     config.write_text(HAPROXY.format(binds="\n  ".join(f"bind {bind}" for bind in binds)))
     with subprocess.Popen(["haproxy", "-db", "-f", config], stderr=subprocess.PIPE, text=True) as server:
         try:
-            deadline = time.monotonic() + 20
-            while not _listens(server.pid) and time.monotonic() < deadline:
-                assert server.poll() is None, server.communicate()[1]
-                time.sleep(0.02)
+            listens = eventually(lambda: server.poll() is not None or all(map(_accepts, binds)))
+            assert server.poll() is None, server.communicate()[1]
+            assert listens
             yield
         finally:
             server.kill()
 
 
-def _listens(pid: int) -> bool:
-    sockets = 0
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # it was closed meanwhile
-            sockets += str(link.readlink()).startswith("socket:")
-    return sockets > 1
+def _accepts(bind: str) -> bool:
+    """Whether something listens at `unix@PATH` or `HOST:PORT ssl …`."""
+    path = bind.partition("unix@")[2]
+    host, _, port = bind.split(maxsplit=1)[0].partition(":")
+    with socket.socket(socket.AF_UNIX if path else socket.AF_INET) as asking:
+        return asking.connect_ex(path or (host, int(port))) == 0
 
 
 def loaded(redline: Redline, *args: str) -> LoadResult:
@@ -88,7 +88,7 @@ def test_a_unix_socket_is_loaded(redline: Redline, tmp_path: Path, backend: str)
 def test_two_unix_sockets_are_compared(redline: Redline, tmp_path: Path) -> None:
     urls = [f"http+unix://{str(tmp_path).replace('/', '%2F')}%2F{name}.sock/" for name in "ab"]
     with haproxy(tmp_path, *(f"unix@{tmp_path}/{name}.sock" for name in "ab")):
-        done = redline("ab", *urls, "--for", "4s", "--json")
+        done = compared(redline, *urls, "--load", "closed:4")
     report = Report.model_validate(done.json)
     assert all(cell.valid for cell in report.cells), done.err
     assert report.comparisons

@@ -4,7 +4,7 @@ from redline.api.amounts import Amount, BoundedAmount, Unit
 from redline.errors import NotKnownError
 from redline.findings import RULES
 from redline.model import CellReport, Counts, FindingKind, Grade, Metric, Numbers, numbers_of
-from redline.report.views import invalid_reason
+from redline.report.views import counts_are_known, invalid_reason
 from redline.stats import QUANTILE_OF
 
 _UNITS: dict[str, Unit] = {"ns": "ns", "1/s": "1/s", "B": "B"}
@@ -25,8 +25,7 @@ def level_of(cell: CellReport, metric: Metric) -> Amount:
 
 def counts_of(cell: CellReport) -> Counts:
     """How the requests of a cell ended. Raises NotKnownError where the engine itself failed."""
-    hidden = any("counts" in RULES[finding.kind].touches for finding in cell.findings if finding.grade is Grade.INVALID)
-    if not cell.valid and (hidden or not cell.bounds):
+    if not counts_are_known(cell):
         raise _hidden(cell, "errors", "counts")
     return cell.counts
 

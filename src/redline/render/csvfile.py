@@ -25,7 +25,7 @@ from redline.model import (
 )
 from redline.model.limits import LimitProbe, LimitReport
 from redline.quantities import duration
-from redline.report.views import comparisons_by_cell, weighed_findings
+from redline.report.views import comparisons_by_cell, counts_are_known, weighed_findings
 from redline.visible import visible
 
 _CELL = (
@@ -179,10 +179,9 @@ def rows(report: Report) -> Iterator[dict[str, Field]]:
             for q in PERCENTILES:
                 metric_name = f"{name}-{quantile_name(q)}"
                 yield about | {"metric": metric_name, "unit": "ns", "method": _POOLED} | _value(known.get(q))
-        counted = chain(_journeys(cell.journeys), _by_request(cell)) if cell.shows_numbers else ()
         streams = _streams(cell) if cell.shows_numbers else ()
         costs = () if cell.hides(Metric.MEMORY) else chain(_memory(cell.memory), _watched(cell))
-        for numbers in chain(_deviations(cell), counted, streams, costs):
+        for numbers in chain(_deviations(cell), _counted(cell), streams, costs):
             yield about | numbers
     for skipped in report.skipped:
         yield {
@@ -280,6 +279,13 @@ def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:
             numbers += [(f"{name}-{quantile_name(q)}", "ns", known.get(q)) for q in PERCENTILES]
         for name, unit, number in numbers:
             yield {"metric": f"{name}{of}", "unit": unit, "method": _POOLED, **_value(number)}
+
+
+def _counted(cell: CellReport) -> Iterator[dict[str, Field]]:
+    """Yield what was counted of journeys and by request; where no level is known, the counts alone, if they are."""
+    for numbers in chain(_journeys(cell.journeys), _by_request(cell)):
+        if cell.shows_numbers or (numbers["unit"] == "1" and counts_are_known(cell)):
+            yield numbers
 
 
 def _journeys(journeys: JourneyReport | None) -> Iterator[dict[str, Field]]:

@@ -8,7 +8,7 @@ from redline.model import CellReport, MixCpu, ObjectiveState, Report, RequestRat
 from redline.model.limits import LimitProbe, LimitReport
 from redline.model.percentile import Percentile
 from redline.report.by_journey import journey_tables
-from redline.report.views import groups
+from redline.report.views import counts_are_known, groups
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
 MOST_ROWS = 20
@@ -107,8 +107,9 @@ def request_sections(report: Report) -> Iterator[Section]:
     """The tables of every cell of a mix, and how its requests compare in duets; empty without mixes."""
     folds = list[Fold]()
     for group in groups(report):
-        cells = [cell for cell in group.cells if cell.requests and cell.shows_numbers]
-        blocks = [block for cell in cells for block in journey_tables(cell.journeys, cell.server)]
+        counted = [cell for cell in group.cells if cell.requests and (cell.shows_numbers or counts_are_known(cell))]
+        cells = [cell for cell in counted if cell.shows_numbers]
+        blocks = [block for cell in counted for block in journey_tables(cell.journeys, cell.server)]
         blocks += [
             block for cell in cells for block in request_tables(cell.requests, cell.server, _cpu_of(report, cell))
         ]

@@ -206,6 +206,14 @@ def has_result(cell: CellReport) -> bool:
     return cell.valid or (cell.shows_numbers and not any(map(servers_doing, trials.values())))
 
 
+def counts_are_known(cell: CellReport) -> bool:
+    """Whether how many requests and journeys ended how is sure: of an invalid cell too, unless a finding touches it."""
+    touched = any(
+        "counts" in RULES[finding.kind].touches for finding in cell.findings if finding.grade is Grade.INVALID
+    )
+    return cell.valid or (not touched and bool(cell.bounds))
+
+
 def invalid_reason(cell: CellReport) -> str:
     """Say why an invalid cell shows no number: a message per kind of its `invalid` findings."""
     return " ".join(f.message for f in invalid_findings(cell)) or "No trial of this cell can be used."

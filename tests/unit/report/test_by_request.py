@@ -11,10 +11,16 @@ from redline.analysis.duet import Duet
 from redline.analysis.percentiles import LoadedRequests, request_reports
 from redline.document.blocks import Medium, Table
 from redline.model import (
+    Bound,
     Counts,
     DuetRecording,
     Estimate,
+    Finding,
+    FindingKind,
+    Grade,
     Histogram,
+    JourneyReport,
+    Metric,
     ObjectiveState,
     Outcomes,
     Recording,
@@ -217,6 +223,32 @@ def test_the_csv_of_a_run_has_statuses_and_outcomes_of_each_request(report: Repo
     rows = {row["metric"]: row["value"] for row in csv.DictReader(io.StringIO(csvfile.render(changed).decode()))}
     assert (rows["answers-201:items"], rows["answers-5xx:items"], rows["unexpected-status:items"]) == ("7", "3", "3")
     assert "timeout:items" not in rows
+
+
+@pytest.mark.parametrize(("kind", "are_known"), [("unsteady", True), ("server-died", False)])
+def test_where_no_level_is_known_counts_are_shown_if_they_are_sure(
+    kind: FindingKind, are_known: bool, report: Report
+) -> None:
+    first, *others = report.cells
+    hidden = Bound(unit="1/s", finding=kind, reason="it was not steady")
+    journeys = JourneyReport(begun_per_s=4.0, begun=8, completed=7, unfinished=1, response=())
+    invalid = {
+        "valid": False,
+        "estimates": {},
+        "bounds": {Metric.THROUGHPUT: hidden},
+        "findings": (
+            Finding(kind=kind, grade=Grade.INVALID, cell_id=first.cell_id, message="it was not steady", advice="wait"),
+        ),
+        "journeys": journeys,
+    }
+    changed = report.model_copy(update={"cells": (first.model_copy(update=invalid), *others)})
+    assert not changed.cells[0].shows_numbers
+    written = csv.DictReader(io.StringIO(csvfile.render(changed).decode()))
+    rows = {row["metric"]: row["value"] for row in written if row["cell_id"] == first.cell_id}
+    assert rows.get("journeys-completed") == ("7" if are_known else None)
+    assert ("requests:items" in rows) is are_known
+    assert not {"journeys-per-second", "journey-p50", "throughput:items", "p50:items"} & rows.keys()
+    assert (f"{first.server}, journeys" in in_markdown(changed).replace("\\", "")) is are_known
 
 
 def test_a_duet_says_which_request_is_slower() -> None:
