@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -49,7 +49,8 @@ class MessageSchema(Schema):
 
     @model_validator(mode="after")
     def _has_one(self) -> Self:
-        return _with_one(self, ("json", "event", "regex"))
+        _check_one(self, ("json", "event", "regex"))
+        return self
 
 
 class AmountSchema(Schema):
@@ -66,17 +67,14 @@ class AmountSchema(Schema):
 
     @model_validator(mode="after")
     def _has_one(self) -> Self:
-        return _with_one(self, ("json", "total"))
+        _check_one(self, ("json", "total"))
+        return self
 
 
-S = TypeVar("S", MessageSchema, AmountSchema)
-
-
-def _with_one(written: S, keys: Sequence[str]) -> S:
-    """The same, if it has exactly one of its keys. Raises WrongValueError."""
+def _check_one(written: Schema, keys: Sequence[str]) -> None:
+    """Check that exactly one of the keys is written. Raises WrongValueError."""
     if len(written.model_fields_set) != 1:
         raise WrongValueError(f"exactly one of {', '.join(f'`{key}`' for key in keys)} is needed", "write one of them")
-    return written
 
 
 def read_good(text: str) -> Good:

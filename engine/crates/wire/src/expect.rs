@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 use crate::answer::{Answer, KeptBody, KeptFields, ReadOptions};
 use crate::events::EventKind;
 use crate::json::{NotJson, Pointer};
-use crate::messages::{MessageCounts, MessageRules};
+use crate::messages::{MessageCounts, MessageRules, shown};
 
 /// What must stand at a place of the body, which is JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,11 +178,6 @@ impl Expect {
 pub fn in_hex(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-/// The beginning of bytes, as they are shown.
-fn shown(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).escape_debug().to_string()
 }
 
 /// The beginning of a text, on a single line.

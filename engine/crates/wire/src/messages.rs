@@ -109,6 +109,11 @@ impl Counts {
     }
 }
 
+/// The beginning of bytes, on a single line.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 fn first_number(places: &[Place], data: &[u8]) -> u64 {
     places.iter().find_map(|place| place.find(data).and_then(scan::number)).unwrap_or(0)
 }
@@ -141,8 +146,7 @@ impl MessageRules {
         if seen.aside == 0 {
             return format!("a stream without a message, in place of messages with {lacked}");
         }
-        let first = String::from_utf8_lossy(first);
-        format!("none of {} messages had {lacked}; the first was {}", seen.aside, first.escape_debug())
+        format!("none of {} messages had {lacked}; the first was {}", seen.aside, shown(first))
     }
 }
 

@@ -108,7 +108,7 @@ fn messages_of_which_none_counts_are_wrong_and_the_first_is_shown() {
     let result = complete(&conversing(server.port, 2, tokens(&json!({}))));
     result.are_all("unexpected_body");
     let reason = result.event["failures"][0]["reason"].as_str().unwrap();
-    let expected = r#"none of 3 messages had a value at "/choices/0/delta/content"; the first was {\"choices\""#;
+    let expected = r#"none of 3 messages had a value at "/choices/0/delta/content"; the first was {"choices""#;
     assert!(reason.starts_with(expected), "{reason}");
     // No message came in all this time.
     assert_eq!(in_ms(&result, "first_event").0, 2);
@@ -126,7 +126,7 @@ fn json_in_place_of_a_stream_is_shown() {
     );
     let result = complete(&conversing(server.port, 2, tokens(&json!({}))));
     let reason = result.event["failures"][0]["reason"].as_str().unwrap();
-    assert!(reason.ends_with(r#"; it began with {\"error\": \"no key\"}"#), "{reason}");
+    assert!(reason.ends_with(r#"; it began with {"error": "no key"}"#), "{reason}");
 }
 
 #[test]
