@@ -18,7 +18,20 @@ Arrivals: TypeAlias = Literal["poisson", "uniform"]
 TlsVersionFlag: TypeAlias = Literal["1.2", "1.3"]
 AddressesFlag: TypeAlias = Literal["first", "all"]
 SlugForm: TypeAlias = Literal["short", "full"]
-DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
+DuetMetric: TypeAlias = Literal[
+    "cpu",
+    "throughput",
+    "p50",
+    "p75",
+    "p90",
+    "p95",
+    "p99",
+    "first-message p50",
+    "first-message p95",
+    "gap p50",
+    "gap p99",
+    "per-message p50",
+]
 
 
 class FailOnVerdict(StrEnum):
