@@ -38,6 +38,7 @@ from redline.model import (
     TooFew,
     TrialReport,
 )
+from redline.model.duet import TargetTraffic
 from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte, merged_requests
 from redline.quantities import duration
@@ -174,7 +175,9 @@ def _streams(result: CellResult, sliced: "SlicedCell | None") -> StreamReport | 
     return made.bounded(*(left.leaves if (left := _left(result, of)) else None for of in ("response times", _SERVICE)))
 
 
-def _due(scenario: Scenario, loads: Sequence[MeasuredTraffic]) -> tuple[tuple[Request, int], ...]:
+def _due(
+    scenario: Scenario, loads: Sequence[MeasuredTraffic] | Sequence[TargetTraffic]
+) -> tuple[tuple[Request, int], ...]:
     due = sum(load.counts.due for load in loads)
     return requests_due(scenario, due, merged_requests(load.requests for load in loads))
 
