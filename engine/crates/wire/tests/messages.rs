@@ -71,7 +71,7 @@ proptest! {
         pretty in any::<bool>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        let pointer: String = steps.iter().map(|step| format!("/{step}")).collect();
+        let pointer: String = steps.iter().flat_map(|step| ["/", step]).collect();
         let found = value.pointer(&pointer);
         let is_something = found.is_some_and(|found| match found {
             Value::Null => false,
