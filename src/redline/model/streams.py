@@ -63,7 +63,7 @@ class Counting(Frozen):
         return {key: value for key, value in rules.items() if value}
 
 
-class Amount(Frozen):
+class MessageAmount(Frozen):
     """How much messages hold: numbers at one of these places of each, or of the conversation so far, or their bytes."""
 
     each: tuple[str, ...] = omitted_if_default((), "JSON Pointers to how much a message holds")
@@ -91,7 +91,7 @@ class Shape(Frozen):
 
     events: Literal["sse", "ndjson", "chunks"]
     counting: Counting
-    amount: Amount
+    amount: MessageAmount
     last: dict[str, list[str]]
 
 
@@ -110,14 +110,14 @@ SHAPES = {
                 "/choices/0/delta/refusal",
             )
         ),
-        amount=Amount(total=("/usage/completion_tokens", "/response/usage/output_tokens"), unit="tokens"),
+        amount=MessageAmount(total=("/usage/completion_tokens", "/response/usage/output_tokens"), unit="tokens"),
         last={"data": ["[DONE]"], "event": ["response.completed", "response.incomplete"]},
     ),
     # docs.anthropic.com/en/api/messages-streaming
     "anthropic": Shape(
         events="sse",
         counting=Counting(pointers=("/delta/text", "/delta/partial_json", "/delta/thinking")),
-        amount=Amount(total=("/usage/output_tokens",), unit="tokens"),
+        amount=MessageAmount(total=("/usage/output_tokens",), unit="tokens"),
         last={"data": [], "event": ["message_stop"]},
     ),
 }
@@ -135,7 +135,7 @@ class Stream(Frozen):
     message: Counting | None = omitted_if_default(
         None, "which events are messages that count; absent: all, or as known"
     )
-    amount: Amount | None = omitted_if_default(None, "how much messages hold; absent: one each, or as known")
+    amount: MessageAmount | None = omitted_if_default(None, "how much messages hold; absent: one each, or as known")
     good: Good | None = omitted_if_default(None, "what a good conversation stays below")
     until: int | None = omitted_if_default(None, "so many events complete the request", ge=1)
     for_ns: int | None = omitted_if_default(None, "the request is complete so long after the head", ge=1)

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from redline.errors import WrongValueError
 from redline.model import Stream
-from redline.model.streams import Amount, Counting, Good
+from redline.model.streams import Counting, Good, MessageAmount
 from redline.quantities import clip, did_you_mean, parse_duration
 from redline.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Schema, StreamTime
 
@@ -166,10 +166,10 @@ def _counting(written: MessageSchema) -> Counting:
     return Counting(pointers=_listed(written.json_at), types=_listed(written.event), regex=written.regex)
 
 
-def _amount(written: Literal["bytes"] | AmountSchema) -> Amount:
+def _amount(written: Literal["bytes"] | AmountSchema) -> MessageAmount:
     if not isinstance(written, AmountSchema):
-        return Amount(is_bytes=True)
-    return Amount(each=_listed(written.each), total=_listed(written.total))
+        return MessageAmount(is_bytes=True)
+    return MessageAmount(each=_listed(written.each), total=_listed(written.total))
 
 
 def _listed(written: str | list[str] | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from redline.errors import WrongValueError
 from redline.model import Stream
-from redline.model.streams import SHAPES, Amount, Counting, Good
+from redline.model.streams import SHAPES, Counting, Good, MessageAmount
 from redline.schema.stream import StreamSchema, read_good, read_stream, stream_of
 
 
@@ -62,7 +62,7 @@ def test_a_flag_says_the_same() -> None:
     assert stream == Stream(
         events="openai",
         message=Counting(pointers=("/x",)),
-        amount=Amount(each=("/n",)),
+        amount=MessageAmount(each=("/n",)),
         good=Good(first_message_ns=500_000_000, gap_ns=60_000_000),
         until=9,
     )
