@@ -21,7 +21,11 @@ def healthy(connection: socket.socket) -> None:
 
 
 def streams(connection: socket.socket, events: int = 20, gap_s: float = 0.002) -> None:
-    """Answers with server-sent events, for paths with `lines` with lines of JSON, of `endless` without an end."""
+    """Answers with server-sent events, for paths with `lines` with lines of JSON, of `endless` without an end.
+
+    For paths with `completions` they are those of a chat.
+    """
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while request := connection.recv(65536):
         is_lines = b"lines" in request.split(b"\r\n")[0]
         kind = b"application/x-ndjson" if is_lines else b"text/event-stream"
@@ -31,6 +35,9 @@ def streams(connection: socket.socket, events: int = 20, gap_s: float = 0.002) -
         while number < events or b"endless" in request.split(b"\r\n")[0]:
             time.sleep(gap_s)
             event = b'{"n": %d}\n' % number if is_lines else b"data: %d\n\n" % number
+            if b"completions" in request.split(b"\r\n")[0]:
+                is_last = number == events - 1
+                event = b"data: [DONE]\n\n" if is_last else b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'
             connection.sendall(b"%x\r\n%s\r\n" % (len(event), event))
             number += 1
         connection.sendall(b"0\r\n\r\n")

@@ -36,6 +36,7 @@ impl<'a> Input<'a> {
             hash: bits & 2 != 0,
             keep: [KeptBody::None, KeptBody::Whole, KeptBody::None, KeptBody::Beginning][usize::from(bits >> 2) % 4],
             events: events[usize::from(cuts >> 4) % 4],
+            messages: None,
             fields: [KeptFields::None, KeptFields::SetCookie, KeptFields::All][usize::from(cuts >> 6) % 3],
         };
         let times = if options & ENDLESS == ENDLESS { PAST_THE_LIMITS / bytes.len().max(1) + 1 } else { 1 };

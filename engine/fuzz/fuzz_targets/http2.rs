@@ -29,6 +29,7 @@ fn open(session: &mut Session, token: u32) {
         keep: [KeptBody::Whole, KeptBody::None, KeptBody::Beginning][token as usize % 3],
         fields: KeptFields::None,
         events,
+        messages: None,
     };
     session.open(&fields, body, options, token).expect("there is room");
 }

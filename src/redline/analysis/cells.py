@@ -11,6 +11,7 @@ from redline.analysis.percentiles import (
     other_times,
     percentiles,
     request_reports,
+    requests_due,
     stream_report,
 )
 from redline.analysis.results import CellResult
@@ -29,14 +30,17 @@ from redline.model import (
     Numbers,
     PartReport,
     Percentile,
+    Request,
     RequestReport,
+    Scenario,
     StreamReport,
     Suite,
     TooFew,
     TrialReport,
 )
+from redline.model.duet import TargetTraffic
 from redline.model.percentile import bounded
-from redline.model.traffic import earlier_first_byte
+from redline.model.traffic import earlier_first_byte, merged_requests
 from redline.quantities import duration
 from redline.stats import QUANTILE_OF, enough_beyond, requests_needed, sample_of
 from redline.stats.estimate import estimate
@@ -160,13 +164,22 @@ def _timeline(result: CellResult) -> Iterator[Moment]:
 
 def _streams(result: CellResult, sliced: "SlicedCell | None") -> StreamReport | None:
     """What was seen of streams, with times as far as they are known."""
+    scenario = result.cell.scenario
     if sliced:
-        return stream_report((traffic.streams for traffic in sliced.traffic), None)
+        return stream_report((traffic.streams for traffic in sliced.traffic), None, _due(scenario, sliced.traffic))
     loads, rated = _traffic(result.resting), result.valid or _left(result, "throughput") is None
-    made = stream_report((load.streams for load in loads), sum(load.seconds for load in loads) if rated else None)
+    seconds = sum(load.seconds for load in loads) if rated else None
+    made = stream_report((load.streams for load in loads), seconds, _due(scenario, loads))
     if made is None or result.valid:
         return made
     return made.bounded(*(left.leaves if (left := _left(result, of)) else None for of in ("response times", _SERVICE)))
+
+
+def _due(
+    scenario: Scenario, loads: Sequence[MeasuredTraffic] | Sequence[TargetTraffic]
+) -> tuple[tuple[Request, int], ...]:
+    due = sum(load.counts.due for load in loads)
+    return requests_due(scenario, due, merged_requests(load.requests for load in loads))
 
 
 def _requests(result: CellResult, sliced: "SlicedCell | None") -> tuple[RequestReport, ...]:

@@ -33,6 +33,7 @@ from redline.stats import (
     sample_of,
     unpaired,
 )
+from redline.stats.trials import MESSAGE_QUANTILES
 from redline.suite.planning import is_mix
 
 RATE_TOLERANCE = 0.01
@@ -94,7 +95,9 @@ def compare_with_baseline(
     measured.
     """
     subjects = subjects_by_name(results)
-    metrics = [metric for metric in Metric if metric in COMPARED or metric is suite.metric]
+    wanted = {objective.metric for objective in suite.objectives}
+    of_messages = {metric for metric in MESSAGE_QUANTILES if metric.value in wanted}
+    metrics = [metric for metric in Metric if metric in (*COMPARED, *of_messages) or metric is suite.metric]
     compared = []
     for (slug, scenario, load), cell in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
@@ -163,7 +166,9 @@ def compare_in_suite(  # noqa: PLR0913 - two cells, in what, by what rules, and 
     duet = duets.get((cell.id, baseline.id))
     asked = metrics_asked(cell.cell.load, suite, duet)
     known = duet is not None and (
-        metric in duet.metrics or (metric in QUANTILE_OF and (not suite.alone or metric is suite.metric))
+        metric in duet.metrics
+        or (metric in QUANTILE_OF and (not suite.alone or metric is suite.metric))
+        or metric in MESSAGE_QUANTILES
     )
     if not suite.alone:
         why = failures.get((cell.id, baseline.id), "")
@@ -195,7 +200,8 @@ def metrics_asked(load: Load, suite: Suite, duet: Duet | None = None) -> tuple[M
     else:
         wanted = {objective.metric for objective in suite.objectives if objective.load in {None, load.name}}
         own = () if load.saturates else OWN_TIMES
-        judged = (metric for metric in RESPONSE_TIMES if metric in own or metric.value in wanted)
+        times = (*RESPONSE_TIMES, *MESSAGE_QUANTILES)
+        judged = (metric for metric in times if metric in own or metric.value in wanted)
         chosen = (Metric.CPU_PER_REQUEST, *(metric for metric in judged if duet and duet.tells(metric)))
     if suite.alone or duet is None or Metric.CPU_PER_REQUEST not in chosen or duet.ratio(Metric.CPU_PER_REQUEST):
         return chosen

@@ -37,9 +37,20 @@ from redline.model import (
     Run,
     Verdict,
 )
+from redline.model.duet import TargetTraffic
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
 from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts, shares_around
+from redline.stats.trials import MESSAGE_QUANTILES, message_times
+
+
+def _quantile(metric: Metric) -> float:
+    return MESSAGE_QUANTILES[metric][1] if metric in MESSAGE_QUANTILES else QUANTILE_OF[metric]
+
+
+def _times(target: TargetTraffic, metric: Metric) -> Histogram | None:
+    """The times of which the metric is a quantile; None if they are not known."""
+    return message_times(target.streams, metric) if metric in MESSAGE_QUANTILES else target.response
 
 
 @dataclass(frozen=True)
@@ -88,8 +99,8 @@ class Duet:
         ratio = self._contrast(metric, self._against_baseline)
         if ratio is None or metric in OF_SLICE:
             return ratio and replace(ratio, bias=self._to_come + self._by_counts(metric))
-        of_baseline = [traffic_of(start).targets[place].response for start in self.counting for place in (BASELINE, -1)]
-        moved = self._moved(of_baseline, QUANTILE_OF[metric])
+        targets = [traffic_of(start).targets[place] for start in self.counting for place in (BASELINE, -1)]
+        moved = self._moved([_times(target, metric) or Histogram() for target in targets], _quantile(metric))
         return replace(ratio, bias=self._to_come + self._by_counts(metric) + moved)
 
     @cached_property
@@ -228,10 +239,9 @@ class Duet:
         if metric in OF_SLICE:
             of_starts = [slices.ratio(contrast) if slices else None for slices in self._slices[metric]]
         else:
-            q = QUANTILE_OF[metric]
-            times = [
-                [target.response.quantiles_ns([q])[0] for target in traffic_of(start).targets] for start in self.starts
-            ]
+            of_targets = [[_times(target, metric) for target in traffic_of(start).targets] for start in self.starts]
+            q = _quantile(metric)
+            times = [[made.quantile_ns(q) if made else 0 for made in of_start] for of_start in of_targets]
             of_starts = [StartRatio(float(contrast @ np.log(time)), None) if all(time) else None for time in times]
         return [None if out else ratio for ratio, out in zip(of_starts, self._left_out, strict=True)]
 

@@ -1,8 +1,10 @@
 """The results of objectives, of a cell over all of its trials."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
+from redline.analysis.percentiles import requests_due
 from redline.findings import Touch, is_late_at, left_by_all, of_engine, servers_doing, touched_by
 from redline.model import (
     Counts,
@@ -11,6 +13,7 @@ from redline.model import (
     Objective,
     ObjectiveResult,
     RequestTraffic,
+    StreamTraffic,
 )
 from redline.model.traffic import merged_requests
 from redline.stats import TrialNumbers
@@ -68,6 +71,7 @@ def _by_what_is_left(
 def _is_late(objective: Objective, made: LoadTotals) -> bool:
     """Whether the client's lateness makes up so much of the objective's number that it is a bound; others are known."""
     totals = made if objective.request is None else made.of_request(objective.request)
+    totals = totals.of_times(objective.times) if totals and objective.times else totals
     q = DEPTHS.get(objective.metric)
     return totals is None or q is None or is_late_at(q, totals.lateness, totals.response)
 
@@ -123,11 +127,15 @@ def _measured(cell_result: "CellResult", trials: Sequence[TrialNumbers]) -> Load
         Histogram.merged(traffic.lateness for traffic in used),
         max((traffic.lateness.max_ns for traffic in made), default=0),
         sum(traffic.seconds for traffic in made) / max(len(made), 1),
+        streams=StreamTraffic.merged(traffic.streams for traffic in used),
     )
     # Errors are those of all trials, but times are those of these trials.
     counted = merged_requests(traffic.requests for traffic in used)
     all_counted = merged_requests(traffic.requests for traffic in made)
-    return totals.with_requests(cell_result.cell.scenario, tuple(map(RequestTraffic.timed_by, all_counted, counted)))
+    scenario = cell_result.cell.scenario
+    due = requests_due(scenario, sum(traffic.counts.due for traffic in used), counted)
+    totals = totals.with_requests(scenario, tuple(map(RequestTraffic.timed_by, all_counted, counted)))
+    return replace(totals, conversations=sum(many for asked, many in due if asked.stream))
 
 
 def _not_seen(cell_result: "CellResult", results: tuple[ObjectiveResult, ...]) -> tuple[ObjectiveResult, ...]:

@@ -11,6 +11,7 @@ from redline.model import (
     OneWay,
     OtherTime,
     Percentile,
+    Request,
     RequestReport,
     RequestTraffic,
     Scenario,
@@ -70,11 +71,18 @@ class LoadedRequests:
     seconds: float
 
 
-def stream_report(parts: Iterable[StreamTraffic | None], seconds: float | None) -> StreamReport | None:
-    """What loads of so many seconds together saw of streams of events; None without any. No seconds: no rate."""
+def stream_report(
+    parts: Iterable[StreamTraffic | None], seconds: float | None, requests: Iterable[tuple[Request, int]] = ()
+) -> StreamReport | None:
+    """What loads of so many seconds together saw of conversations; None without any. No seconds: no rate.
+
+    `requests`: those of which these are, and how many of each were due in all.
+    """
     streams = StreamTraffic.merged(parts)
     if streams is None:
         return None
+    of = list(requests)
+    due = sum(due for asked, due in of if asked.stream and asked.stream.good)
     return StreamReport(
         begun=streams.begun,
         events=streams.events,
@@ -83,7 +91,23 @@ def stream_report(parts: Iterable[StreamTraffic | None], seconds: float | None) 
         stalls=streams.stalls,
         first_event=percentiles(streams.first_event),
         gaps=percentiles(streams.gaps),
+        slowest_gap=percentiles(streams.slowest_gap or Histogram()),
+        per_message=percentiles(streams.per_message or Histogram()),
+        aside=streams.aside,
+        amount=streams.amount,
+        amount_per_s=streams.amount / seconds if seconds and streams.amount else None,
+        unit=next((asked.stream.unit for asked, _ in of if asked.stream), "") if streams.amount else "",
+        early=streams.early,
+        goodput=streams.good / due if due else None,
     )
+
+
+def requests_due(scenario: Scenario, due: int, requests: Requests) -> tuple[tuple[Request, int], ...]:
+    """How many of each request were due; nothing where a mix was not counted by request."""
+    if len(scenario.requests) == 1:
+        return ((scenario.requests[0], due),)
+    totals = [traffic.outcomes.total for traffic in requests]
+    return tuple(zip(scenario.requests, totals, strict=True)) if len(totals) == len(scenario.requests) else ()
 
 
 def request_reports(
@@ -107,7 +131,11 @@ def request_reports(
             outcomes=traffic.outcomes,
             answers=traffic.by_status(request.expect.statuses),
             body_bytes=traffic.body_bytes,
-            streams=stream_report([traffic.streams], sum(load.seconds for load in made) if has_rates else None),
+            streams=stream_report(
+                [traffic.streams],
+                sum(load.seconds for load in made) if has_rates else None,
+                [(request, traffic.outcomes.total)],
+            ),
         )
         for at, (label, request, traffic, rate) in enumerate(
             zip(scenario.labels, scenario.requests, merged, rates, strict=True)

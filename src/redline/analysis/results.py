@@ -46,6 +46,7 @@ from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyon
 from redline.stats.estimate import estimate
 from redline.stats.gaps import Gap
 from redline.stats.samples import Merged, Quantiles
+from redline.stats.trials import MESSAGE_QUANTILES
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,9 @@ class CellResult:
         return (0.0, measured[1]) if left.leaves == "at most" else (measured[0], inf)
 
     def _bound(self, metric: Metric) -> Bound | None:
-        """A bound by all whole trials, if all of them are known or bounded from the same side."""
+        """A bound by all whole trials, if all of them are known or bounded from the same side; of messages, none."""
+        if metric in MESSAGE_QUANTILES:
+            return None
         left = left_by_all([touch for trial in self.whole if (touch := trial.touch(metric))])
         if left is None:
             return bound_of_gap(metric, self.gaps[metric]) if metric in self.gaps else None
@@ -191,7 +194,7 @@ class CellResult:
         if metric not in self._samples:
             trials = self.having(metric)
             shared = None
-            if numbers_of(metric) == "response times":
+            if numbers_of(metric) == "response times" and metric not in MESSAGE_QUANTILES:
                 places = tuple(trial.position for trial in trials)
                 shared = self._merged[places] = self._merged.get(places) or merged_of(trials)
             self._samples[metric] = sample_of(trials, metric, shared)

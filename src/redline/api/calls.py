@@ -41,7 +41,20 @@ from redline.wording import Call, asked_by
 Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
-DuetMetric = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
+DuetMetric = Literal[
+    "cpu",
+    "throughput",
+    "p50",
+    "p75",
+    "p90",
+    "p95",
+    "p99",
+    "first-message p50",
+    "first-message p95",
+    "gap p50",
+    "gap p99",
+    "per-message p50",
+]
 A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk, SuiteAsk)
 
 

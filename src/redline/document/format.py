@@ -297,7 +297,11 @@ def actual(result: ObjectiveResult) -> str:
     """The measured value of an objective: `435 µs`, `0.1%`, `at most 435 µs`, or `no number`."""
     if result.actual is None:
         return "no number"
-    number = percent(result.actual) if result.objective.metric in ("errors", "achieved") else duration(result.actual)
+    number = (
+        percent(result.actual)
+        if result.objective.metric in ("errors", "achieved", "goodput")
+        else duration(result.actual)
+    )
     return f"at most {number}" if result.at_most else number
 
 

@@ -291,7 +291,7 @@ def _request(request: Request, variant: Variant, endpoint: Endpoint) -> dict[str
         **_body(request),
         expect=_expect(request.expect),
         timestamp=request.timestamp and request.timestamp.model_dump(),
-        stream=request.stream and request.stream.model_dump(mode="json"),
+        stream=request.stream and request.stream.for_engine(),
         websocket=request.websocket and request.websocket.model_dump(mode="json"),
         expect_continue_ns=request.expect_continue_ns,
     )

@@ -6,7 +6,17 @@ from redline.analysis.bounds import Times
 from redline.analysis.percentiles import LoadedRequests, request_reports
 from redline.findings import touched_by
 from redline.limits.doubts import Seen
-from redline.model import Cell, Finding, JourneyReport, Objective, ObjectiveState, RequestReport, Scenario, Traffic
+from redline.model import (
+    Cell,
+    Finding,
+    Histogram,
+    JourneyReport,
+    Objective,
+    ObjectiveState,
+    RequestReport,
+    Scenario,
+    Traffic,
+)
 from redline.model.failures import FirstFailure
 from redline.model.limits import (
     PROBE_QUANTILES,
@@ -18,10 +28,12 @@ from redline.model.limits import (
     ProbeState,
 )
 from redline.model.percentile import Effect
+from redline.model.streams import MESSAGE_TIMES
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
 from redline.search.evidence import RequestSeen, overloaded, stall_ns
 from redline.search.steps import joint, reason, shows, state_of
+from redline.stats.objectives import LoadTotals
 
 
 def with_curve(limit: CellLimit, beyond: Beyond | str) -> CellLimit:
@@ -153,6 +165,25 @@ def requests_seen(scenario: Scenario, traffic: Traffic, *, cut: bool) -> Iterato
         outcomes = seen.outcomes
         ended_by_us = outcomes.in_flight + outcomes.unsent if cut else 0
         yield label, RequestSeen(outcomes.total, outcomes.ok, outcomes.errors - ended_by_us, seen.response)
+
+
+def messages_seen(scenario: Scenario, traffic: Traffic) -> Iterator[tuple[tuple[str | None, str], RequestSeen]]:
+    """The times of messages that a probe showed, of all requests and of each of several; each time stands as a request.
+
+    A conversation that was due and not good is an error of the goodput.
+    """
+    everything = LoadTotals.of_load(traffic, scenario)
+    for label in (None, *everything.requests):
+        totals = everything if label is None else everything.of_request(label)
+        if totals is None or totals.streams is None:
+            continue
+        for name in MESSAGE_TIMES:
+            times = totals.streams.times(name)
+            if times is not None:
+                yield (label, name), RequestSeen(times.count, times.count, 0, times)
+        if totals.conversations:
+            good = totals.streams.good
+            yield (label, "goodput"), RequestSeen(totals.conversations, good, totals.conversations - good, Histogram())
 
 
 def reports_by_request(

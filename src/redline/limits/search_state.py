@@ -12,7 +12,15 @@ from redline.analysis.own_servers import own_server
 from redline.analysis.percentiles import journey_report
 from redline.findings import judge_probe, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
-from redline.limits.answers import answer, probe, probe_bounds, reports_by_request, requests_seen, with_curve
+from redline.limits.answers import (
+    answer,
+    messages_seen,
+    probe,
+    probe_bounds,
+    reports_by_request,
+    requests_seen,
+    with_curve,
+)
 from redline.limits.doubts import Seen
 from redline.limits.probe_loads import (
     FIRST_PER_S,
@@ -374,6 +382,7 @@ class SearchState:
         slices = tuple(slice_of(interval, cut=cut) for interval in traffic.intervals if interval.phase != "warmup")
         evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start, aborted=aborted)
         evidence = replace(evidence, requests=dict(requests_seen(self.cell.scenario, traffic, cut=cut)))
+        evidence = replace(evidence, messages=dict(messages_seen(self.cell.scenario, traffic)))
         if self.stretch is not None:
             evidence = replace(evidence, speed=made.load.open_shape.speed)
         evidence = self._limited(evidence, made, traffic)

@@ -23,12 +23,17 @@ class Metric(StrEnum):
     P99 = "p99"
     P999 = "p99.9"
     P9999 = "p99.99"
+    FIRST_MESSAGE_P50 = "first-message p50"
+    FIRST_MESSAGE_P95 = "first-message p95"
+    GAP_P50 = "gap p50"
+    GAP_P99 = "gap p99"
+    PER_MESSAGE_P50 = "per-message p50"
     CPU_PER_REQUEST = "cpu-per-request"
     MEMORY = "memory"
 
     @property
     def unit(self) -> str:
-        """`1/s`, `B/s`, `ns` or `B`; the mean and percentiles are of the response time."""
+        """`1/s`, `B/s`, `ns` or `B`; the mean and percentiles are of the response time, unless they name another."""
         return {Metric.THROUGHPUT: "1/s", Metric.RECEIVED: "B/s", Metric.MEMORY: "B"}.get(self, "ns")
 
     @property

@@ -14,6 +14,7 @@ from redline.model.estimate import Metric
 from redline.model.exchange import Scenario
 from redline.model.load import Closed, EngineMode, Load
 from redline.model.profile import Profile
+from redline.model.streams import MessageMetric
 from redline.model.variant import Variant
 
 Design = Literal["interleaved", "duet", "parallel-duet"]
@@ -35,7 +36,10 @@ until no backlog was left; Spring Boot under 128 users became faster for 12 s.""
 class Objective(Frozen):
     """A condition such as p99 < 200 ms or errors < 0.1%, for all cells, or those of a load, scenario or request."""
 
-    metric: Literal["p50", "p75", "p90", "p95", "p99", "p99.9", "max", "errors", "achieved", "aborted"]
+    metric: (
+        Literal["p50", "p75", "p90", "p95", "p99", "p99.9", "max", "errors", "achieved", "aborted", "goodput"]
+        | MessageMetric
+    )
     below: bool
     limit: float = Field(description="nanoseconds for a percentile, a share (0 to 1) for the others")
     text: str
@@ -44,6 +48,11 @@ class Objective(Frozen):
     request: str | None = omitted_if_default(
         None, "the one of a scenario's several requests that it applies to, by its name or as `GET /items`; absent: all"
     )
+
+    @property
+    def times(self) -> str:
+        """The times of messages that it is about: one of `MESSAGE_TIMES`; empty for any other metric."""
+        return self.metric.partition(" ")[0] if " " in self.metric else ""
 
     @property
     def on_everything(self) -> "Objective":
@@ -69,7 +78,7 @@ def never_aborted(rules: "Iterable[AbortRule]") -> Objective:
 class AbortRule(Frozen):
     """A condition such as errors > 5% that ends a load once it has held for a time."""
 
-    metric: Literal["errors", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"]
+    metric: Literal["errors", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"] | MessageMetric
     limit: float = Field(description="a share (0 to 1) for errors, nanoseconds for the others")
     for_ns: int = Field(gt=0)
     text: str

@@ -1,7 +1,7 @@
-"""Answers that are streams of events: what is expected of them, and what was measured."""
+"""Conversations, whose answers are streams of messages: what is expected of them, and what was measured."""
 
 from collections.abc import Iterable
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -9,9 +9,119 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.histogram import Histogram
 from redline.model.percentile import Effect, Percentile, bounded
 
-EventKind = Literal["sse", "ndjson", "chunks"]
+EventKind = Literal["sse", "ndjson", "chunks", "openai", "anthropic"]
+
+MessageMetric = Literal[
+    "first-message p50",
+    "first-message p75",
+    "first-message p90",
+    "first-message p95",
+    "first-message p99",
+    "first-message p99.9",
+    "first-message max",
+    "gap p50",
+    "gap p75",
+    "gap p90",
+    "gap p95",
+    "gap p99",
+    "gap p99.9",
+    "gap max",
+    "slowest-gap p50",
+    "slowest-gap p75",
+    "slowest-gap p90",
+    "slowest-gap p95",
+    "slowest-gap p99",
+    "slowest-gap p99.9",
+    "slowest-gap max",
+    "per-message p50",
+    "per-message p75",
+    "per-message p90",
+    "per-message p95",
+    "per-message p99",
+    "per-message p99.9",
+    "per-message max",
+]
+"""Percentiles of the times of messages that objectives and conditions are about."""
+
+_TIMES = {"first-message": "first_event", "gap": "gaps", "slowest-gap": "slowest_gap", "per-message": "per_message"}
+MESSAGE_TIMES = tuple(_TIMES)
+"""The times of messages, by the names that objectives use."""
 
 STREAMS = "of answers that are streams of events; absent if there are none"
+
+
+class Counting(Frozen):
+    """Which messages count: those with a value at one of these places, of one of these types, or with a match."""
+
+    pointers: tuple[str, ...] = omitted_if_default((), "JSON Pointers to a value that is not null or empty")
+    types: tuple[str, ...] = omitted_if_default((), "types of server-sent events")
+    regex: str | None = omitted_if_default(None, "a regular expression that is found in it")
+
+    def for_engine(self) -> dict[str, Any]:
+        """The rule with its one key, as the engine reads it."""
+        rules = {"json": list(self.pointers), "event": list(self.types), "regex": self.regex}
+        return {key: value for key, value in rules.items() if value}
+
+
+class MessageAmount(Frozen):
+    """How much messages hold: numbers at one of these places of each, or of the conversation so far, or their bytes."""
+
+    each: tuple[str, ...] = omitted_if_default((), "JSON Pointers to how much a message holds")
+    total: tuple[str, ...] = omitted_if_default((), "JSON Pointers to how much the conversation held so far")
+    is_bytes: bool = omitted_if_default(default=False, description="the bytes of messages that count")
+    unit: str = omitted_if_default("", "what is counted, in words")
+
+    def for_engine(self) -> dict[str, Any]:
+        """The rule with its one key, as the engine reads it."""
+        rules = {"each": list(self.each), "total": list(self.total), "bytes": self.is_bytes}
+        return {key: value for key, value in rules.items() if value}
+
+
+class Good(Frozen):
+    """What a good conversation stays below, in nanoseconds."""
+
+    first_message_ns: int | None = omitted_if_default(None, "from due to the first message", gt=0)
+    gap_ns: int | None = omitted_if_default(None, "the slowest gap between two messages", gt=0)
+    per_message_ns: int | None = omitted_if_default(None, "the time for each message after the first", gt=0)
+    response_ns: int | None = omitted_if_default(None, "from due to the end", gt=0)
+
+
+class Shape(Frozen):
+    """A public format of conversations: what carries its messages, which count, and which message ends it."""
+
+    events: Literal["sse", "ndjson", "chunks"]
+    counting: Counting
+    amount: MessageAmount
+    last: dict[str, list[str]]
+
+
+SHAPES = {
+    # Chat completions, legacy completions and responses: platform.openai.com/docs/api-reference
+    "openai": Shape(
+        events="sse",
+        counting=Counting(
+            pointers=(
+                "/choices/0/delta/content",
+                "/choices/0/text",
+                "/delta",
+                "/choices/0/delta/tool_calls",
+                "/choices/0/delta/reasoning_content",
+                "/choices/0/delta/reasoning",
+                "/choices/0/delta/refusal",
+            )
+        ),
+        amount=MessageAmount(total=("/usage/completion_tokens", "/response/usage/output_tokens"), unit="tokens"),
+        last={"data": ["[DONE]"], "event": ["response.completed", "response.incomplete"]},
+    ),
+    # docs.anthropic.com/en/api/messages-streaming
+    "anthropic": Shape(
+        events="sse",
+        counting=Counting(pointers=("/delta/text", "/delta/partial_json", "/delta/thinking")),
+        amount=MessageAmount(total=("/usage/output_tokens",), unit="tokens"),
+        last={"data": [], "event": ["message_stop"]},
+    ),
+}
+"""The known shapes of conversations, by the name that a suite gives them."""
 
 
 class Stream(Frozen):
@@ -22,6 +132,11 @@ class Stream(Frozen):
     """
 
     events: EventKind
+    message: Counting | None = omitted_if_default(
+        None, "which events are messages that count; absent: all, or as known"
+    )
+    amount: MessageAmount | None = omitted_if_default(None, "how much messages hold; absent: one each, or as known")
+    good: Good | None = omitted_if_default(None, "what a good conversation stays below")
     until: int | None = omitted_if_default(None, "so many events complete the request", ge=1)
     for_ns: int | None = omitted_if_default(None, "the request is complete so long after the head", ge=1)
     stall_ns: int | None = omitted_if_default(None, ge=1)
@@ -32,6 +147,29 @@ class Stream(Frozen):
         """Whether the request is complete although the stream does not end."""
         return self.until is not None or self.for_ns is not None
 
+    @property
+    def unit(self) -> str:
+        """What amounts count: `tokens`."""
+        shape = SHAPES.get(self.events)
+        amount = self.amount or (shape and shape.amount)
+        return "bytes" if amount and amount.is_bytes else (amount.unit if amount else "") or "amount"
+
+    def for_engine(self) -> dict[str, Any]:
+        """What the engine is told, which knows no shapes by name."""
+        shape = SHAPES.get(self.events)
+        counting, amount = self.message or (shape and shape.counting), self.amount or (shape and shape.amount)
+        own = self.model_dump(mode="json", exclude={"message", "amount", "good"})
+        rules: dict[str, Any] = {"events": shape.events if shape else self.events}
+        if counting:
+            rules["message"] = counting.for_engine()
+        if amount:
+            rules["amount"] = amount.for_engine()
+        if shape:
+            rules["last"] = shape.last
+        if self.good:
+            rules["good"] = self.good.model_dump(mode="json")
+        return own | rules
+
 
 class StreamTraffic(Frozen):
     """What the engine saw of streams of events."""
@@ -41,6 +179,13 @@ class StreamTraffic(Frozen):
     stalls: int = Field(default=0, description="times without an event that were too long")
     first_event: Histogram = Field(description="from due to the first event")
     gaps: Histogram = Field(description="from an event to the next of its stream")
+    counted: int | None = omitted_if_default(None, "messages that count, of the streams that began")
+    aside: int = omitted_if_default(0, "messages that do not count, and arrived in this time")
+    amount: int = omitted_if_default(0, "how much messages hold that arrived in this time")
+    early: int = omitted_if_default(0, "streams that their server ended before their end")
+    good: int = omitted_if_default(0, "streams that met all that makes one good")
+    slowest_gap: Histogram | None = omitted_if_default(None, "the longest time between two messages of each stream")
+    per_message: Histogram | None = omitted_if_default(None, "the time for each message of a stream after its first")
 
     @classmethod
     def merged(cls, parts: Iterable["StreamTraffic | None"]) -> Self | None:
@@ -54,20 +199,40 @@ class StreamTraffic(Frozen):
             stalls=sum(part.stalls for part in known),
             first_event=Histogram.merged(part.first_event for part in known),
             gaps=Histogram.merged(part.gaps for part in known),
+            counted=None if any(part.counted is None for part in known) else sum(part.counted or 0 for part in known),
+            aside=sum(part.aside for part in known),
+            amount=sum(part.amount for part in known),
+            early=sum(part.early for part in known),
+            good=sum(part.good for part in known),
+            slowest_gap=_all_of(part.slowest_gap for part in known),
+            per_message=_all_of(part.per_message for part in known),
         )
+
+    def times(self, name: str) -> Histogram | None:
+        """Those times of `MESSAGE_TIMES`; None where they are not known."""
+        times: Histogram | None = getattr(self, _TIMES[name])
+        return times
 
     @property
     def events_of_begun(self) -> int:
-        """The events of the streams that began, whenever they arrived: first ones, and those after a gap."""
-        return self.first_event.count + self.gaps.count
+        """The messages of the streams that began, whenever they arrived: earlier runs have each one's time alone."""
+        return self.first_event.count + self.gaps.count if self.counted is None else self.counted
 
     def with_events_of(self, window: "StreamTraffic | None") -> "StreamTraffic":
         """The same streams, with the events of a window alone."""
-        return self.model_copy(update={"events": window.events if window else 0})
+        names = ("events", "aside", "amount")
+        return self.model_copy(update={name: getattr(window, name) if window else 0 for name in names})
+
+
+def _all_of(times: Iterable[Histogram | None]) -> Histogram | None:
+    """The sum, if all know their times."""
+    given = list(times)
+    known = [part for part in given if part is not None]
+    return Histogram.merged(known) if len(known) == len(given) else None
 
 
 class StreamReport(Frozen):
-    """Streams of events over the used trials, or over all starts of duets, whose slices give no rate."""
+    """Conversations over the used trials, or over all starts of duets, whose slices give no rate."""
 
     begun: int = Field(description="streams that began")
     events: int = Field(description="events that arrived in the measurement, whenever their streams began")
@@ -76,8 +241,25 @@ class StreamReport(Frozen):
     stalls: int = Field(description="times without an event that were too long")
     first_event: tuple[Percentile, ...] = Field(description="from when a request was due to its first event; ns")
     gaps: tuple[Percentile, ...] = Field(description="from an event to the next of its stream; ns")
+    slowest_gap: tuple[Percentile, ...] = omitted_if_default(
+        (), "the longest time between two messages of each stream; ns"
+    )
+    per_message: tuple[Percentile, ...] = omitted_if_default((), "the time for each message after the first; ns")
+    aside: int = omitted_if_default(0, "messages that arrived in the measurement and do not count")
+    amount: int = omitted_if_default(0, "how much the messages hold that arrived in the measurement")
+    amount_per_s: float | None = omitted_if_default(None, "absent in duets, and where messages hold no amount")
+    unit: str = omitted_if_default("", "what the amount counts; absent where messages hold none")
+    early: int = omitted_if_default(0, "streams that their server ended before their end")
+    goodput: float | None = omitted_if_default(
+        None, "the share of good streams of all that were due; absent: not asked"
+    )
 
     def bounded(self, response: Effect | None, service: Effect | None) -> "StreamReport":
         """The same with bounds of its times, as far as findings leave response times, and service times."""
-        times = {"first_event": bounded(self.first_event, response), "gaps": bounded(self.gaps, service)}
+        times = {
+            "first_event": bounded(self.first_event, response),
+            "gaps": bounded(self.gaps, service),
+            "slowest_gap": bounded(self.slowest_gap, service),
+            "per_message": bounded(self.per_message, service),
+        }
         return self.model_copy(update=times)

@@ -13,7 +13,7 @@ from redline.model.connections import REACH, AgreedTls, Reach
 from redline.model.failures import FirstErrors, FirstFailure, with_labels
 from redline.model.histogram import Histogram
 from redline.model.journey_traffic import JourneyTraffic
-from redline.model.streams import STREAMS, StreamTraffic
+from redline.model.streams import MESSAGE_TIMES, STREAMS, StreamTraffic
 
 MOST_CLOCK_ERROR = 0.1
 """The largest error of a median one-way time that is still shown."""
@@ -286,9 +286,9 @@ class Interval(Frozen):
         one_way, streams = self.one_way, self.streams
         sides = (one_way.to_server, one_way.from_server) if one_way else ()
         apart = [histogram for side in sides for histogram in (side.negative, side.positive)]
-        events = [streams.first_event, streams.gaps] if streams else []
+        messages = [streams.times(name) for name in MESSAGE_TIMES] if streams else []
         own = (self.response, self.service, self.lateness, self.first_byte, self.handshake)
-        for histogram in (*own, *apart, *events):
+        for histogram in (*own, *apart, *messages):
             if histogram is not None:
                 histogram.pack()
 

@@ -273,8 +273,18 @@ def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:
             ("events", "1", streams.events),
             ("events-per-second", "1/s", streams.events_per_s),
             ("stalls", "1", streams.stalls),
+            ("other-messages", "1", streams.aside),
+            ("amount", "1", streams.amount),
+            ("amount-per-second", "1/s", streams.amount_per_s),
+            ("ended-early", "1", streams.early),
+            ("goodput", "1", streams.goodput),
         ]
-        for name, points in (("first-event", streams.first_event), ("between-events", streams.gaps)):
+        for name, points in (
+            ("first-event", streams.first_event),
+            ("between-events", streams.gaps),
+            ("slowest-gap", streams.slowest_gap),
+            ("per-message", streams.per_message),
+        ):
             known = {point.q: point for point in points}
             numbers += [(f"{name}-{quantile_name(q)}", "ns", known.get(q)) for q in PERCENTILES]
         for name, unit, number in numbers:

@@ -115,7 +115,8 @@ def _percentiles(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Table:
         times = {"response": response}
     times |= {time.name: time.points for time in cell.other_times if time.name != "handshake"}
     if cell.streams is not None:
-        times |= {"first event": cell.streams.first_event, "between events": cell.streams.gaps}
+        times |= {"first message": cell.streams.first_event, "between messages": cell.streams.gaps}
+        times |= {"slowest gap": cell.streams.slowest_gap, "per message": cell.streams.per_message}
     return times_table(times, None if whole else _AT_A_GLANCE)
 
 

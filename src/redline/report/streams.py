@@ -1,77 +1,95 @@
-"""Streams of events: how many events came, and the times to the first and between them."""
+"""Conversations: how many messages came, and the times to the first and between them."""
 
 from collections.abc import Iterator, Sequence
 
 from redline.document import format as fmt
 from redline.document.blocks import Fold, Medium, Prose, Section, ServerCell, Table
-from redline.model import Percentile, Report, StreamReport
+from redline.model import Report, StreamReport
+from redline.quantities import percent
 from redline.report.parts import server_cell, server_table
 from redline.report.views import colours, groups
 
 _SHARES = (0.5, 0.9, 0.99, 1.0)
 _NAMES = tuple(fmt.quantile_name(q) for q in _SHARES)
-_COUNTS = ("streams", "events", "per second", "stalls")
-_HEADS = (*_COUNTS, *(f"first event {name}" for name in _NAMES), *(f"between events {name}" for name in _NAMES))
+_TIMES = {
+    "first message": "To the first message",
+    "between messages": "Between messages",
+    "slowest gap": "The slowest gap of each conversation",
+    "per message": "For each message after the first",
+}
 _TEXT = (
-    "Over all used trials together, or all starts of a duet, whose slices give no rate. The time to the first event "
-    "runs from when its request was due. The events counted are those that arrived in the measurement, whenever their "
-    "streams began."
+    "Over all used trials together, or all starts of a duet, whose slices give no rate. The time to the first message "
+    "runs from when its request was due; what never came is as old as it was at the end. The slowest gap is of each "
+    "conversation, and the time per message that after its first. The messages counted are those that arrived in the "
+    "measurement, whenever their conversations began; others, such as comments and the role of a speaker, do not count."
 )
 
 
 def stream_sections(report: Report) -> Iterator[Section]:
-    """A table for each group of cells, with a row for each request that is a stream; empty without streams."""
+    """A table for each group of cells, with a row for each request that is a conversation; empty without any."""
     series, folds = colours(report), list[Fold]()
     for group in groups(report):
-        rows: list[tuple[ServerCell, tuple[str, ...]]] = []
+        rows: list[tuple[ServerCell, dict[str, str]]] = []
         for cell in group.cells:
             own: dict[str, StreamReport | None] = {request.request: request.streams for request in cell.requests}
             shown = (own if cell.requests else {cell.scenario: cell.streams}) if cell.shows_numbers else {}
             server = server_cell(cell, series[cell.server])
-            rows += [(server, (name, *_row(streams))) for name, streams in shown.items() if streams]
+            rows += [(server, {"request": name} | _row(streams)) for name, streams in shown.items() if streams]
         if rows:
             folds.append(Fold(group.heading(), tuple(_tables(rows)), not folds))
     if folds:
-        yield Section("Streams of events", (Prose.of([_TEXT], "dim", on=Medium.WRITTEN), *folds), anchor="streams")
+        yield Section("Messages", (Prose.of([_TEXT], "dim", on=Medium.WRITTEN), *folds), anchor="streams")
 
 
-def _tables(rows: Sequence[tuple[ServerCell, tuple[str, ...]]]) -> Iterator[Table]:
-    """Yield a table, for a terminal in parts, because a line does not hold all columns."""
-    left, end = ("request",), 1 + len(_COUNTS)
-    middle = end + len(_SHARES)
-    yield server_table("", ("request", *_HEADS), rows, left=left, on=Medium.WRITTEN)
-    for title, heads, part in (
-        ("", _COUNTS, slice(1, end)),
-        ("To the first event", _NAMES, slice(end, middle)),
-        ("Between events", _NAMES, slice(middle, None)),
-    ):
-        cut = [(server, (row[0], *row[part])) for server, row in rows]
-        yield server_table(title, ("request", *heads), cut, left=left, on=Medium.TERMINAL)
+def _tables(rows: Sequence[tuple[ServerCell, dict[str, str]]]) -> Iterator[Table]:
+    """Yield a table of what is known of any row, for a terminal in parts, because a line does not hold all columns."""
+    heads = tuple(head for head in rows[0][1] if any(row[head] for _, row in rows))
+
+    def part(title: str, shown: dict[str, str], on: Medium) -> Table:
+        cut = [(server, tuple(row[head] for head in shown)) for server, row in rows]
+        return server_table(title, tuple(shown.values()), cut, left=("request",), on=on)
+
+    yield part("", {head: head for head in heads}, Medium.WRITTEN)
+    yield part("", {head: head for head in heads if not head.startswith(tuple(_TIMES))}, Medium.TERMINAL)
+    for times, title in _TIMES.items():
+        shown = {f"{times} {name}": name for name in _NAMES if f"{times} {name}" in heads}
+        if shown:
+            yield part(title, {"request": "request"} | shown, Medium.TERMINAL)
 
 
 def streams_text(streams: StreamReport) -> str:
-    """`streams  12, with 240 events, 80.0 /s, 3 stalls`.
+    """`conversations  12, with 240 messages, 80.0 /s, 960 tokens /s, 36 others, 3 stalls, 2 ended early, 98% good`.
 
-    The rate is of the events in the measurement, so both counts are shown where streams last longer than it.
+    The rate is of the messages in the measurement, so both counts are shown where conversations go on longer than it.
     """
     per_s = f", {fmt.rate(streams.events_per_s)}" if streams.events_per_s is not None else ""
     stalls = f", {fmt.count(streams.stalls, 'stall')}" if streams.stalls else ""
     in_time = f"; {fmt.integer(streams.events)} arrived in the measurement" * (
         streams.events != streams.events_of_begun
     )
-    events = f"{fmt.count(streams.events_of_begun, 'event')}{in_time}"
-    return f"streams  {fmt.integer(streams.begun)}, with {events}{per_s}{stalls}"
+    messages = f"{fmt.count(streams.events_of_begun, 'message')}{in_time}"
+    amount = f", {fmt.rate(streams.amount_per_s)} of {streams.unit}" if streams.amount_per_s is not None else ""
+    others = f", {fmt.count(streams.aside, 'other')}" if streams.aside else ""
+    early = f", {fmt.integer(streams.early)} ended early" if streams.early else ""
+    good = f", {percent(streams.goodput)} good" if streams.goodput is not None else ""
+    return f"conversations  {fmt.integer(streams.begun)}, with {messages}{per_s}{amount}{others}{stalls}{early}{good}"
 
 
-def _row(streams: StreamReport) -> Iterator[str]:
-    yield from map(fmt.integer, (streams.begun, streams.events))
-    yield "" if streams.events_per_s is None else fmt.rate(streams.events_per_s)
-    yield fmt.integer(streams.stalls)
-    yield from _times(streams.first_event)
-    yield from _times(streams.gaps)
-
-
-def _times(points: tuple[Percentile, ...]) -> Iterator[str]:
-    """The percentiles for which there are enough events."""
-    known = {point.q: fmt.point_sign(point) for point in points}
-    return (known.get(q, "") for q in _SHARES)
+def _row(streams: StreamReport) -> dict[str, str]:
+    """The texts by their heads; empty where there is nothing."""
+    known = {
+        "conversations": fmt.integer(streams.begun),
+        "messages": fmt.integer(streams.events),
+        "per second": "" if streams.events_per_s is None else fmt.rate(streams.events_per_s),
+        "others": fmt.integer(streams.aside) if streams.aside else "",
+        "amount": f"{fmt.integer(streams.amount)} {streams.unit}" if streams.amount else "",
+        "amount per second": "" if streams.amount_per_s is None else fmt.rate(streams.amount_per_s),
+        "stalls": fmt.integer(streams.stalls),
+        "ended early": fmt.integer(streams.early) if streams.early else "",
+        "good": "" if streams.goodput is None else percent(streams.goodput),
+    }
+    all_times = (streams.first_event, streams.gaps, streams.slowest_gap, streams.per_message)
+    for times, points in zip(_TIMES, all_times, strict=True):
+        signs = {point.q: fmt.point_sign(point) for point in points}
+        known |= {f"{times} {name}": signs.get(q, "") for q, name in zip(_SHARES, _NAMES, strict=True)}
+    return known

@@ -8,10 +8,11 @@ from pydantic import BeforeValidator, WithJsonSchema
 from redline.errors import WrongValueError
 from redline.model import AbortRule
 from redline.quantities import clip, did_you_mean, parse_duration, parse_share, quoted
+from redline.schema.objectives import MESSAGE_METRICS
 
-_METRICS = ("errors", "p50", "p75", "p90", "p95", "p99", "p99.9", "max")
+_METRICS = ("errors", "p50", "p75", "p90", "p95", "p99", "p99.9", "max", *MESSAGE_METRICS)
 _HINT = "write it like `errors > 5% for 3s` or `p99 > 1s for 10s`"
-_RULE = re.compile(r"([^\s<>=]+)\s*([<>]=?|=+)\s*(\S+)(?:\s+for\s+(\S+))?")
+_RULE = re.compile(r"([^\s<>=]+(?:\s+[^\s<>=]+)?)\s*([<>]=?|=+)\s*(\S+)(?:\s+for\s+(\S+))?")
 
 
 def parse_abort_rule(text: str) -> AbortRule:
@@ -20,6 +21,7 @@ def parse_abort_rule(text: str) -> AbortRule:
     if match is None:
         raise WrongValueError(f"{quoted(text)} does not say when to abort", _HINT)
     metric, sign, limit_text, for_text = match.groups()
+    metric = " ".join(metric.split())
     if metric not in _METRICS:
         hint = did_you_mean(metric, _METRICS) or _HINT
         raise WrongValueError(f"`{clip(metric)}` is not a metric that ends a load", hint)

@@ -9,14 +9,17 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from redline.errors import WrongValueError
 from redline.model import Objective, Scenario
+from redline.model.streams import MESSAGE_TIMES
 from redline.quantities import clip, did_you_mean, parse_duration, parse_share, quoted
 
 _LATENCY_METRICS = ("p50", "p75", "p90", "p95", "p99", "p99.9", "max")
-_SHARE_METRICS = ("errors", "achieved")
-_METRICS = (*_LATENCY_METRICS, *_SHARE_METRICS)
+_LOWER_BOUNDS = ("achieved", "goodput")
+MESSAGE_METRICS = tuple(f"{times} {metric}" for times in MESSAGE_TIMES for metric in _LATENCY_METRICS)
+_METRICS = (*_LATENCY_METRICS, "errors", *_LOWER_BOUNDS, *MESSAGE_METRICS)
 _HINT = "write conditions such as `p99 < 200ms, errors < 0.1%, achieved > 99%`"
 _CONDITION = re.compile(
-    r"(?:((?:[^:<>=]+/)?[A-Z]+ /\S*(?: #\d+)?|[^:<>=]+):)?\s*([^\s<>=]+)\s*([<>]=?|=+)\s*(.+)", re.DOTALL
+    r"(?:((?:[^:<>=]+/)?[A-Z]+ /\S*(?: #\d+)?|[^:<>=]+):)?\s*([^\s<>=]+(?:\s+[^\s<>=]+)?)\s*([<>]=?|=+)\s*(.+)",
+    re.DOTALL,
 )
 
 _LOOKS_SENT = re.compile(r"[A-Z]+ /\S*(?: #\d+)?")
@@ -132,7 +135,9 @@ def parse_objectives(text: str, names: Selectable = NOTHING) -> tuple[Objective,
     """Parse conditions separated by commas, in the order written: `p99 < 200ms, errors < 0.1%, achieved > 99%`.
 
     p50, p75, p90, p95, p99, p99.9 and max are upper bounds of the response time; `errors` is an upper bound of the
-    share of failed requests; `achieved` is a lower bound of the share of an open load's rate that was answered. A name
+    share of failed requests; `achieved` is a lower bound of the share of an open load's rate that was answered.
+    `first-message p95`, `gap p99`, `slowest-gap p99` and `per-message p50` are about the messages of conversations,
+    `goodput` is a lower bound of the share of good ones. A name
     and a colon apply a condition, and the conditions after it, to that entry of `names`: `items: p99 < 20ms`,
     `GET /items: p99 < 20ms`.
     Raises WrongValueError (a ValueError) for anything else, for a limit that nothing can meet, and for a metric that
@@ -157,16 +162,17 @@ def _objective(text: str, before: str, names: Selectable) -> tuple[Objective, st
     if not match:
         raise WrongValueError(f"{quoted(text)} is not a condition", _HINT)
     written, metric, sign, limit_text = match.groups()
-    selector = before if written is None else written.strip()
+    selector, metric = before if written is None else written.strip(), " ".join(metric.split())
     if metric not in _METRICS:
         hint = did_you_mean(metric, _METRICS) or _HINT
         raise WrongValueError(f"`{clip(metric)}` is not a metric that an objective can bound", hint)
-    right_sign = ">" if metric == "achieved" else "<"
+    right_sign = ">" if metric in _LOWER_BOUNDS else "<"
     if sign != right_sign:
-        side = "a lower" if metric == "achieved" else "an upper"
+        side = "a lower" if metric in _LOWER_BOUNDS else "an upper"
         hint = f"write `{metric} {right_sign} {limit_text.strip()}`"
         raise WrongValueError(f"`{metric}` takes {side} bound, not `{sign}`", hint)
-    limit = float(parse_duration(limit_text)) if metric in _LATENCY_METRICS else parse_share(limit_text)
+    is_share = metric == "errors" or metric in _LOWER_BOUNDS
+    limit = parse_share(limit_text) if is_share else float(parse_duration(limit_text))
     if (sign == "<" and limit == 0) or (sign == ">" and limit == 1):
         raise WrongValueError(f"{quoted(text)} can never be met", _HINT)
     meant = names.meant(selector) if selector else {}

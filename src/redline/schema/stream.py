@@ -1,16 +1,102 @@
-"""The schema of an answer that is a stream of events."""
+"""The schema of a conversation: an answer that is a stream of messages."""
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from redline.errors import WrongValueError
 from redline.model import Stream
-from redline.quantities import clip
-from redline.schema.types import BY_FORM, MAPPING, PLAIN, Schema, StreamTime
+from redline.model.streams import Counting, Good, MessageAmount
+from redline.quantities import clip, did_you_mean, parse_duration
+from redline.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Schema, StreamTime
 
-Kind = Literal["sse", "ndjson", "chunks"]
+Kind = Literal["sse", "ndjson", "chunks", "openai", "anthropic"]
+_POINTER = re.compile(r"(/([^~/]|~[01])*)*")
+_GOOD = {
+    "first-message": "first_message_ns",
+    "gap": "gap_ns",
+    "per-message": "per_message_ns",
+    "response": "response_ns",
+}
+_GOOD_HINT = "write it like `first-message < 500ms, gap < 60ms, per-message < 30ms, response < 20s`"
+
+
+def _pointer(text: str) -> str:
+    if not _POINTER.fullmatch(text):
+        raise WrongValueError(f"`{clip(text)}` is no JSON Pointer", "write it like `/choices/0/delta/content`")
+    return text
+
+
+Pointer = Annotated[str, AfterValidator(_pointer)]
+Pointers = Annotated[Annotated[Pointer, PLAIN] | Annotated[list[Pointer], LIST], BY_FORM]
+
+
+class MessageSchema(Schema):
+    """Which events are messages that count; one of the keys."""
+
+    json_at: Pointers | None = Field(
+        default=None,
+        alias="json",
+        description="those with a value at one of these JSON Pointers that is not null or empty",
+        examples=["/choices/0/delta/content"],
+    )
+    event: Annotated[Annotated[str, PLAIN] | Annotated[list[str], LIST], BY_FORM] | None = Field(
+        default=None, description="server-sent events of one of these types", examples=["token"]
+    )
+    regex: str | None = Field(default=None, description="those in which it is found", examples=['"token":'])
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        _check_one(self, ("json", "event", "regex"))
+        return self
+
+
+class AmountSchema(Schema):
+    """How much messages hold; one of the keys."""
+
+    each: Pointers | None = Field(
+        default=None, alias="json", description="the number there in each message", examples=["/tokens"]
+    )
+    total: Pointers | None = Field(
+        default=None,
+        description="the largest number there in any message: how much the conversation held so far",
+        examples=["/usage/completion_tokens"],
+    )
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        _check_one(self, ("json", "total"))
+        return self
+
+
+def _check_one(written: Schema, keys: Sequence[str]) -> None:
+    """Check that exactly one of the keys is written. Raises WrongValueError."""
+    if len(written.model_fields_set) != 1:
+        raise WrongValueError(f"exactly one of {', '.join(f'`{key}`' for key in keys)} is needed", "write one of them")
+
+
+def read_good(text: str) -> Good:
+    """Read `first-message < 500ms, gap < 60ms`. Raises WrongValueError."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, sign, limit = part.partition("<")
+        key = _GOOD.get(name.strip())
+        if not sign or key is None:
+            hint = did_you_mean(name.strip(), tuple(_GOOD)) or _GOOD_HINT
+            raise WrongValueError(f"`{clip(part.strip())}` says of no conversation that it is good", hint)
+        if key in found:
+            raise WrongValueError(f"`{name.strip()}` has more than one limit", "keep the stricter one")
+        found[key] = parse_duration(limit.strip())
+        if not found[key]:
+            raise WrongValueError(f"`{clip(part.strip())}` can never be met", _GOOD_HINT)
+    return Good(**found)
+
+
+def _good(text: str) -> str:
+    read_good(text)
+    return text
 
 
 class StallSchema(Schema):
@@ -27,8 +113,20 @@ class StreamSchema(Schema):
     """What the events of an answer are, and how long they are followed: to the end of the answer by default."""
 
     events: Kind = Field(
-        description="sse: server-sent events with data; ndjson: lines; chunks: of HTTP/1.1, or DATA frames of HTTP/2",
+        description="sse: server-sent events with data; ndjson: lines; chunks: of HTTP/1.1, or DATA frames of HTTP/2; "
+        "openai, anthropic: the streams of these interfaces, whose messages and tokens are known",
         examples=["sse"],
+    )
+    message: Annotated[MessageSchema, MAPPING] | None = Field(
+        default=None, description="which events are messages that count; the others are counted apart"
+    )
+    amount: Annotated[Annotated[Literal["bytes"], PLAIN] | Annotated[AmountSchema, MAPPING], BY_FORM] | None = Field(
+        default=None, description="how much messages hold: `bytes`, or a number in them; default: one each"
+    )
+    good: Annotated[str, AfterValidator(_good)] | None = Field(
+        default=None,
+        description="what makes a conversation good: the objective `goodput > 95%` is about the share of these",
+        examples=["first-message < 500ms, gap < 60ms"],
     )
     until: int | None = Field(
         default=None, ge=1, description="the request is complete after so many events", examples=[20]
@@ -52,20 +150,59 @@ def stream_of(written: Kind | StreamSchema | None) -> Stream | None:
         return written and Stream(events=written)
     stall = written.stall
     after, fails = (stall.after, stall.fails) if isinstance(stall, StallSchema) else (stall, False)
-    return Stream(events=written.events, until=written.until, for_ns=written.lasts, stall_ns=after, stall_fails=fails)
+    return Stream(
+        events=written.events,
+        message=written.message and _counting(written.message),
+        amount=None if written.amount is None else _amount(written.amount),
+        good=None if written.good is None else read_good(written.good),
+        until=written.until,
+        for_ns=written.lasts,
+        stall_ns=after,
+        stall_fails=fails,
+    )
 
 
-_WORDS = re.compile(r"(?P<events>sse|ndjson|chunks)(?P<rest>(\s+(until|for|stall|stall-fails)\s+\S+)*)\s*")
+def _counting(written: MessageSchema) -> Counting:
+    return Counting(pointers=_listed(written.json_at), types=_listed(written.event), regex=written.regex)
+
+
+def _amount(written: Literal["bytes"] | AmountSchema) -> MessageAmount:
+    if not isinstance(written, AmountSchema):
+        return MessageAmount(is_bytes=True)
+    return MessageAmount(each=_listed(written.each), total=_listed(written.total))
+
+
+def _listed(written: str | list[str] | None) -> tuple[str, ...]:
+    return () if written is None else (written,) if isinstance(written, str) else tuple(written)
+
+
+_KEYS = "until|for|stall|stall-fails|message|amount|good"
+_WORDS = re.compile(rf"(?P<events>sse|ndjson|chunks|openai|anthropic)(?P<rest>(\s+({_KEYS})\s+\S+)*)\s*")
+
+
+def _word(key: str, value: str) -> object:
+    """What a suite has for a key and its word."""
+    if key == "stall-fails":
+        return {"after": value, "fails": True}
+    if key == "message":
+        return {"json" if value.startswith("/") else "event": value}
+    if key == "amount" and value != "bytes":
+        return {"json": value}
+    return value
 
 
 def read_stream(text: str) -> dict[str, object]:
     """Read `sse until 20 for 10s stall 2s` as what a suite has under `stream`. Raises WrongValueError.
 
-    `stall-fails 2s` in place of `stall 2s` is a stall that ends the request.
+    `stall-fails 2s` in place of `stall 2s` is a stall that ends the request. `message /content` has a JSON Pointer, or
+    the type of an event, `amount /tokens` a pointer or `bytes`, `good gap<60ms,response<20s` no spaces.
     """
     match = _WORDS.fullmatch(text.strip())
     if not match:
-        hint = "write `sse`, `ndjson` or `chunks`, and then `until 20`, `for 10s`, `stall 2s` or `stall-fails 2s`"
+        hint = (
+            "write `sse`, `ndjson`, `chunks`, `openai` or `anthropic`, and then `until 20`, `for 10s`, `stall 2s`, "
+            "`stall-fails 2s`, `message /content`, `amount /tokens` or `good gap<60ms`"
+        )
         raise WrongValueError(f"`{clip(text)}` is not a stream of events", hint)
     words = match["rest"].split()
     read: dict[str, object] = {"events": match["events"]}
@@ -73,7 +210,7 @@ def read_stream(text: str) -> dict[str, object]:
         name = "stall" if key == "stall-fails" else key
         if name in read:
             raise WrongValueError(f"`{name}` is given twice", "leave out one of them")
-        read[name] = {"after": value, "fails": True} if key == "stall-fails" else value
+        read[name] = _word(key, value)
     if "until" in read:
         if not re.fullmatch(r"[0-9]{1,15}", str(read["until"])):
             raise WrongValueError(f"`{clip(str(read['until']))}` is not a number of events", "write it like `until 20`")

@@ -416,7 +416,23 @@ class SuiteSchema(Schema):
         "starts",
         examples=["60s"],
     )
-    metric: Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"] | None = Field(
+    metric: (
+        Literal[
+            "cpu",
+            "throughput",
+            "p50",
+            "p75",
+            "p90",
+            "p95",
+            "p99",
+            "first-message p50",
+            "first-message p95",
+            "gap p50",
+            "gap p99",
+            "per-message p50",
+        ]
+        | None
+    ) = Field(
         default=None,
         description="the metric of verdicts: CPU time per request, throughput, or a percentile of the response time; "
         "default: cpu with `budget`, else throughput with zero think time and p99 otherwise, and cpu",

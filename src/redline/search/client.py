@@ -136,7 +136,8 @@ def errors_missed(
 def _is_beyond(objective: Objective, made: LoadTotals) -> bool:
     """Whether the measured value lies beyond the limit, perhaps by chance."""
     if objective.metric in DEPTHS:
-        return made.response.quantile_ns(DEPTHS[objective.metric]) >= objective.limit
+        about = made.of_times(objective.times) if objective.times else made
+        return about is not None and about.response.quantile_ns(DEPTHS[objective.metric]) >= objective.limit
     return objective.metric == "achieved" and made.counts.completed <= objective.limit * made.counts.due
 
 

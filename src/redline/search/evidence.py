@@ -69,8 +69,9 @@ class Evidence:
     limit; otherwise empty. `lengthens`: that limit only lengthens response times, so objectives that were met stay met.
     `aborted`: the condition of the user that ended it early, and what was measured of it.
     `missed`: texts of the objectives that the server missed by more than that. `passing`: the host took CPU time, which
-    may be over soon. `start`: the start of the server, from 0. `requests`: by label, of a scenario of several. `speed`:
-    how much faster than recorded; None unless the probe sent a recording.
+    may be over soon. `start`: the start of the server, from 0. `requests`: by label, of a scenario of several.
+    `messages`: times of messages and `goodput`, of one of several requests or of all: each time, or conversation, as a
+    request. `speed`: how much faster than recorded; None unless the probe sent a recording.
     """
 
     rate_per_s: float
@@ -83,6 +84,7 @@ class Evidence:
     passing: bool = False
     start: int = 0
     requests: Mapping[str, RequestSeen] = field(default_factory=dict)
+    messages: Mapping[tuple[str | None, str], RequestSeen] = field(default_factory=dict)
     speed: float | None = None
 
     @cached_property

@@ -262,7 +262,7 @@ def implies(strict: Objective, loose: Objective) -> bool:
     """Whether meeting `strict` implies meeting `loose`, such as a deeper percentile with the same limit."""
     if strict.request != loose.request:
         return False
-    if strict.metric in DEPTHS and loose.metric in DEPTHS:
+    if strict.metric in DEPTHS and loose.metric in DEPTHS and strict.times == loose.times:
         return DEPTHS[strict.metric] >= DEPTHS[loose.metric] and strict.limit <= loose.limit
     if strict.metric != loose.metric or strict.below != loose.below:
         return False

@@ -12,6 +12,7 @@ from redline.quantities import duration
 from redline.search.evidence import (
     Evidence,
     Floats,
+    RequestSeen,
     answering,
     batch_means,
     by_rate,
@@ -85,7 +86,7 @@ def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveSta
     probes = tuple(probe for probe in probes if counts_for(probe, objective))
     if not probes:
         return "not known"
-    if objective.metric in ("max", "aborted"):
+    if objective.metric.split()[-1] in ("max", "aborted"):
         return "missed" if any(_is_beyond(probe, objective) for probe in probes) else "met"
     if surely_missed(_wrong_share(probes, objective), _allowed(objective)) or (far := _far(probes, objective)) <= -1:
         return "missed"
@@ -106,28 +107,47 @@ def _is_beyond(evidence: Evidence, objective: Objective) -> bool:
     return _response(evidence, objective).max_ns >= objective.limit
 
 
+def _is_of_part(objective: Objective) -> bool:
+    """Whether it is about what is not counted over time: one of several requests, or messages."""
+    return objective.request is not None or bool(objective.times) or objective.metric == "goodput"
+
+
+def _part(evidence: Evidence, objective: Objective) -> RequestSeen | None:
+    """What was seen of that; None if it is not known."""
+    if objective.times or objective.metric == "goodput":
+        return evidence.messages.get((objective.request, objective.times or objective.metric))
+    return evidence.requests.get(objective.request or "")
+
+
+_NONE_SEEN = RequestSeen(0, 0, 0, Histogram())
+
+
 def counts_for(evidence: Evidence, objective: Objective) -> bool:
     """Whether any request fell due that the objective is about, as far as is known."""
-    if objective.request is None:
+    if not _is_of_part(objective):
         return evidence.due > 0
-    seen = evidence.requests.get(objective.request)
-    return seen is not None and seen.due > 0
+    return (_part(evidence, objective) or _NONE_SEEN).due > 0
 
 
 def due_of(evidence: Evidence, objective: Objective) -> int:
     """Requests that fell due of those that an objective is about."""
-    return evidence.due if objective.request is None else evidence.requests[objective.request].due
+    return (_part(evidence, objective) or _NONE_SEEN).due if _is_of_part(objective) else evidence.due
 
 
 def errors_of(evidence: Evidence, objective: Objective) -> int:
     """Errors of the requests that an objective is about."""
-    if objective.request is None:
-        return sum(slice_.errors for slice_ in evidence.slices)
-    return evidence.requests[objective.request].errors
+    if _is_of_part(objective):
+        return (_part(evidence, objective) or _NONE_SEEN).errors
+    return sum(slice_.errors for slice_ in evidence.slices)
 
 
 def _response(evidence: Evidence, objective: Objective) -> Histogram:
-    return evidence.response if objective.request is None else evidence.requests[objective.request].response
+    return (_part(evidence, objective) or _NONE_SEEN).response if _is_of_part(objective) else evidence.response
+
+
+def _quantile(objective: Objective) -> float | None:
+    """The percentile that it is about, if it is about one."""
+    return QUANTILES.get(objective.metric.split()[-1])
 
 
 def too_many_errors(evidence: Evidence, objective: Objective) -> bool:
@@ -162,10 +182,12 @@ def _unclear(evidence: Evidence, objective: Objective) -> str:
     if not evidence.due:
         return "nothing fell due"
     if not counts_for(evidence, objective):
+        if objective.times or objective.metric == "goodput":
+            return "no conversation had such messages"
         return "no such request fell due" if objective.request in evidence.requests else "it was not counted by request"
     if _far((evidence,), objective) >= 1:
         return "its backlog grew at the end"
-    if objective.metric in QUANTILES:
+    if _quantile(objective) is not None:
         return "too few requests to be sure: probe for longer, with -d"
     return "too near to tell"
 
@@ -202,17 +224,17 @@ def contradicted(tried: Sequence[TriedRate]) -> list[TriedRate]:
 
 def _allowed(objective: Objective) -> float:
     """The share of requests that may be too slow, fail, or be missing."""
-    if objective.metric in QUANTILES:
-        return 1 - QUANTILES[objective.metric]
+    if (q := _quantile(objective)) is not None:
+        return 1 - q
     return objective.limit if objective.below else 1 - objective.limit
 
 
 def _wrong_share(probes: Sequence[Evidence], objective: Objective) -> float:
     """The share of requests that took too long, or failed."""
     due = max(1, sum(due_of(evidence, objective) for evidence in probes))
-    if objective.metric in QUANTILES:
+    if _quantile(objective) is not None:
         return sum(_slow(_response(evidence, objective), objective.limit) for evidence in probes) / due
-    if objective.metric == "errors":
+    if objective.metric in ("errors", "goodput"):
         return sum(errors_of(probe, objective) for probe in probes) / due
     return 0.0
 
@@ -221,13 +243,13 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
     """The signed distance from the objective: surely met from 1 on, surely missed from -1 down."""
     if objective.metric == "achieved":
         return _achieved(probes, objective)
-    if objective.metric == "errors" and not any(errors_of(probe, objective) for probe in probes):
+    if objective.metric in ("errors", "goodput") and not any(errors_of(probe, objective) for probe in probes):
         return float("inf")
-    if objective.metric in QUANTILES and all(_far_below(probe, objective) for probe in probes):
+    if _quantile(objective) is not None and all(_far_below(probe, objective) for probe in probes):
         return float("inf")
     # The share of requests that are too slow, or wrong.
     allowed = _allowed(objective)
-    if objective.request is not None:
+    if _is_of_part(objective):
         error = _least_error(probes, objective, allowed)
         return float((allowed - _wrong_share(probes, objective)) / (error * t_quantile(_SURE, _BATCHES - 1)))
     within = np.concatenate([_batches(probe, objective) for probe in probes])
@@ -239,7 +261,7 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
 
 def _far_below(evidence: Evidence, objective: Objective) -> bool:
     """Whether all times are below the limit, the percentile by four errors of a clustered exponential tail."""
-    q = QUANTILES[objective.metric]
+    q = _quantile(objective) or 0.0
     beyond = max(due_of(evidence, objective) * (1 - q), 1e-9)
     error = np.sqrt(_clusters(evidence, min(0.9, q)) / beyond) / np.log(1 / (1 - q))
     response = _response(evidence, objective)
@@ -259,7 +281,7 @@ def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
 
 def _batches(evidence: Evidence, objective: Objective) -> Floats:
     """The share by stretches of the probe, so that correlated neighbours are not counted twice."""
-    if objective.metric in QUANTILES:
+    if _quantile(objective) is not None:
         return _beyond(evidence, objective.limit)
     return batch_means(evidence.all_counted("errors"), _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
 
@@ -285,10 +307,10 @@ def _least_error(probes: Sequence[Evidence], objective: Objective, allowed: floa
     """
     requests = max(1, sum(due_of(probe, objective) for probe in probes))
     clusters = 1.0
-    if objective.metric == "errors" and objective.request is not None:
+    if objective.metric in ("errors", "goodput") and _is_of_part(objective):
         clusters = float(np.mean([_clusters_of_errors(probe) for probe in probes]))
-    if objective.metric in QUANTILES:
-        clusters = float(np.mean([_clusters(probe, min(0.9, QUANTILES[objective.metric])) for probe in probes]))
+    if (q := _quantile(objective)) is not None:
+        clusters = float(np.mean([_clusters(probe, min(0.9, q)) for probe in probes]))
     return float(np.sqrt(max(allowed, 1 / requests) * clusters / requests))
 
 

@@ -1,9 +1,9 @@
 """When a load is to end early because the user said so: `errors > 5% for 3s`. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from redline.model import AbortRule, DuetBlock, Histogram, Interval
+from redline.model import AbortRule, DuetBlock, Histogram, Interval, StreamTraffic
 from redline.quantities import duration, percent
 from redline.stats.objectives import DEPTHS, share_beyond
 
@@ -31,7 +31,9 @@ class AbortJudge:
         if interval.phase != "measure":
             return ""
         outcomes = interval.counts.outcomes
-        seen = _JudgedTime(interval.start_ns, interval.end_ns, outcomes.total, outcomes.errors, (interval.response,))
+        seen = _JudgedTime(
+            interval.start_ns, interval.end_ns, outcomes.total, outcomes.errors, (interval.response,), interval.streams
+        )
         return next(filter(None, [condition.seen(seen) for condition in self._conditions]), "")
 
 
@@ -69,6 +71,15 @@ class _JudgedTime:
     requests: int = 0
     errors: int = 0
     times: tuple[Histogram, ...] = ()
+    streams: StreamTraffic | None = None
+
+    def about(self, rule: AbortRule) -> "_JudgedTime":
+        """The same with the times of messages that a rule is about, if it is about any: each is as a request."""
+        name, _, depth = rule.metric.partition(" ")
+        if not depth:
+            return self
+        times = (self.streams.times(name) if self.streams else None) or Histogram()
+        return replace(self, requests=times.count, times=(times,))
 
     def and_then(self, later: "_JudgedTime") -> "_JudgedTime":
         return _JudgedTime(
@@ -77,6 +88,7 @@ class _JudgedTime:
             self.requests + later.requests,
             self.errors + later.errors,
             (*self.times, *later.times),
+            StreamTraffic.merged((self.streams, later.streams)),
         )
 
 
@@ -90,6 +102,7 @@ class _HeldCondition:
         self._held: _JudgedTime | None = None
 
     def seen(self, next_: _JudgedTime) -> str:
+        next_ = next_.about(self._rule)
         part = next_ if self._part is None else self._part.and_then(next_)
         if part.end_ns - part.start_ns < self._whole_ns:
             self._part = part

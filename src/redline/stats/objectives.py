@@ -3,13 +3,25 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from redline.model import Counts, Histogram, Metric, Objective, ObjectiveState, RequestTraffic, Scenario, Traffic
+from redline.model import (
+    Counts,
+    Histogram,
+    Metric,
+    Objective,
+    ObjectiveState,
+    RequestTraffic,
+    Scenario,
+    StreamTraffic,
+    Traffic,
+)
+from redline.model.streams import MESSAGE_TIMES
 from redline.model.traffic import Requests
 from redline.quantities import duration, percent
 from redline.stats.trials import QUANTILE_OF, enough_beyond
 
-DEPTHS = {**{metric.value: q for metric, q in QUANTILE_OF.items()}, "max": 1.0}
-"""The quantile of the response times for every objective of latency."""
+_OF_RESPONSE = {**{metric.value: q for metric, q in QUANTILE_OF.items()}, "max": 1.0}
+DEPTHS = _OF_RESPONSE | {f"{times} {metric}": q for times in MESSAGE_TIMES for metric, q in _OF_RESPONSE.items()}
+"""The quantile of the times for every objective of latency: of the response times, or of times of messages."""
 
 LATE = 0.1
 """A share of a latency limit: a later engine may be why the limit is not met."""
@@ -19,6 +31,11 @@ _SURELY_LATE = 0.99
 
 CONNECTS = "it opens a connection for about every request, which takes its time"
 """Why an engine is busy or late that keeps connecting: more cores would be wrong advice."""
+
+NO_MESSAGES = "the load has no conversations whose messages are known"
+
+_LATE_GOOD_NS = 1_000_000
+"""A client that is later than this may be why conversations are not good, whose limits are milliseconds at least."""
 
 _FEWEST = 20
 """The fewest requests whose median may be judged: ten lie beyond it, as for any other percentile."""
@@ -44,20 +61,47 @@ class LoadTotals:
     latest_ns: int
     seconds: float
     requests: Mapping[str, RequestTraffic] = field(default_factory=dict)
+    streams: StreamTraffic | None = None
+    conversations: int | None = None
+    """The conversations that were due, if that is known: all requests, unless the scenario has several."""
+
+    def of_times(self, times: str) -> "LoadTotals | None":
+        """The same with these times of messages in place of response times; None if they are not known.
+
+        Lateness delays a first message as it delays an answer, and adds nothing between two messages.
+        """
+        known = self.streams.times(times) if self.streams else None
+        if known is None:
+            return None
+        if times == "first-message":
+            return replace(self, response=known, service=Histogram())
+        return replace(self, response=known, service=known, lateness=Histogram(), latest_ns=0)
 
     @classmethod
     def of_load(cls, traffic: Traffic, scenario: Scenario | None = None) -> "LoadTotals":
         """The totals of a load; by request too, if the scenario has several."""
         counts, late = traffic.counts, traffic.lateness
-        totals = cls(counts, traffic.answered, traffic.response, traffic.service, late, late.max_ns, traffic.seconds)
+        totals = cls(
+            counts,
+            traffic.answered,
+            traffic.response,
+            traffic.service,
+            late,
+            late.max_ns,
+            traffic.seconds,
+            streams=traffic.streams,
+        )
         return totals if scenario is None else totals.with_requests(scenario, traffic.requests)
 
     def with_requests(self, scenario: Scenario, requests: Requests) -> "LoadTotals":
         """The same totals, with those by request, unless they are not known."""
         labels = scenario.told_apart
-        return (
-            replace(self, requests=dict(zip(labels, requests, strict=True))) if len(labels) == len(requests) else self
-        )
+        if len(scenario.requests) == 1:
+            return replace(self, conversations=self.counts.due)
+        if len(labels) != len(requests):
+            return self
+        due = sum(seen.outcomes.total for of, seen in zip(scenario.requests, requests, strict=True) if of.stream)
+        return replace(self, requests=dict(zip(labels, requests, strict=True)), conversations=due)
 
     def of_request(self, label: str) -> "LoadTotals | None":
         """The totals of a request; None if they are not known.
@@ -69,7 +113,14 @@ class LoadTotals:
             return None
         counts = Counts(due=counted.outcomes.total, completed=counted.completed, outcomes=counted.outcomes)
         return replace(
-            self, counts=counts, answered=counted.completed, response=counted.response, service=Histogram(), requests={}
+            self,
+            counts=counts,
+            answered=counted.completed,
+            response=counted.response,
+            service=Histogram(),
+            requests={},
+            streams=counted.streams,
+            conversations=counts.due,
         )
 
 
@@ -89,13 +140,33 @@ def evaluate_objective(objective: Objective, measured: LoadTotals) -> EvaluatedO
     """
     if objective.request is not None:
         return _evaluate_by_request(objective, objective.request, measured)
-    actual = _actual(objective.metric, measured)
+    if objective.times:
+        of_messages = measured.of_times(objective.times)
+        if of_messages is None:
+            return EvaluatedObjective("not known", None, NO_MESSAGES)
+        measured = of_messages
+    if objective.metric == "goodput":
+        return _goodput(objective, measured)
+    actual = _actual(objective.metric.split()[-1], measured)
     if actual is None:
         return _too_few(objective, measured.response)
     if actual < objective.limit if objective.below else actual > objective.limit:
         return EvaluatedObjective("met", actual)
-    reason = excused(objective, measured)
+    reason = _excused(objective, measured)
     return EvaluatedObjective("not known" if reason else "missed", actual, reason)
+
+
+def _goodput(objective: Objective, measured: LoadTotals) -> EvaluatedObjective:
+    """Judge the share of good conversations. A client that is late only makes fewer of them good."""
+    if measured.streams is None or not measured.conversations:
+        return EvaluatedObjective("not known", None, NO_MESSAGES)
+    actual = measured.streams.good / measured.conversations
+    if actual > objective.limit:
+        return EvaluatedObjective("met", actual)
+    if measured.lateness.count and measured.lateness.quantile_ns(_SURELY_LATE) > _LATE_GOOD_NS:
+        late = late_text(measured.lateness.quantile_ns(_SURELY_LATE), "p99", measured.counts)
+        return EvaluatedObjective("not known", actual, late)
+    return EvaluatedObjective("missed", actual)
 
 
 def _evaluate_by_request(objective: Objective, request: str, measured: LoadTotals) -> EvaluatedObjective:
@@ -112,6 +183,12 @@ def _evaluate_by_request(objective: Objective, request: str, measured: LoadTotal
 
 
 def excused(objective: Objective, measured: LoadTotals) -> str:
+    """As below, of the times that the objective is about."""
+    about = measured.of_times(objective.times) if objective.times else measured
+    return "" if about is None else _excused(objective, about)
+
+
+def _excused(objective: Objective, measured: LoadTotals) -> str:
     """Why the client alone may have missed an objective; empty if the server missed it.
 
     A queue's departures are delayed by no more than its arrivals, so a client that is late by at most M lengthens no
@@ -191,5 +268,7 @@ def _too_few(objective: Objective, response: Histogram) -> EvaluatedObjective:
     """Judge a percentile of too few requests: not known, or missed if half of them are beyond its limit."""
     beyond = share_beyond(response, objective.limit)
     if response.count and surely_missed(beyond, 1 - DEPTHS.get(objective.metric, 0.0)):
-        return EvaluatedObjective("missed", None, f"{percent(beyond)} of {response.count:,} requests took as long")
-    return EvaluatedObjective("not known", None, f"{response.count:,} requests are too few for {objective.metric}")
+        what = "messages" if objective.times else "requests"
+        return EvaluatedObjective("missed", None, f"{percent(beyond)} of {response.count:,} {what} took as long")
+    what = "messages" if objective.times else "requests"
+    return EvaluatedObjective("not known", None, f"{response.count:,} {what} are too few for {objective.metric}")

@@ -40,11 +40,27 @@ QUANTILE_OF = {
     Metric.P9999: 0.9999,
 }
 
+MESSAGE_QUANTILES = {
+    Metric.FIRST_MESSAGE_P50: ("first-message", 0.5),
+    Metric.FIRST_MESSAGE_P95: ("first-message", 0.95),
+    Metric.GAP_P50: ("gap", 0.5),
+    Metric.GAP_P99: ("gap", 0.99),
+    Metric.PER_MESSAGE_P50: ("per-message", 0.5),
+}
+"""The times of messages, and their quantile, of metrics that only conversations have."""
+
 PAGE_BYTES = 4096
 """Memory is counted in pages, so trials that agree to the byte agree to a page."""
 
 FEWEST_BEYOND = 10
 """The fewest requests beyond a reported percentile: 10 determine it to a third of the tail's own scale."""
+
+
+def message_times(streams: StreamTraffic | None, metric: Metric) -> Histogram | None:
+    """The times of which a metric of conversations is a quantile, if there are enough of them."""
+    name, q = MESSAGE_QUANTILES[metric]
+    times = streams.times(name) if streams else None
+    return times if times is not None and enough_beyond(times.count, q) else None
 
 
 def enough_beyond(count: int, q: float) -> bool:
@@ -256,6 +272,8 @@ class TrialNumbers:
             return self.traffic.counts.completed > 0 and self.server_cpu_ns is not None
         if metric is Metric.MEMORY:
             return self.most_memory_bytes is not None
+        if metric in MESSAGE_QUANTILES:
+            return message_times(self.traffic.streams, metric) is not None
         return self.traffic.response.count > 0
 
 
@@ -270,9 +288,14 @@ def sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | N
 
     `merged` are their response times, if at hand. Raises ValueError for a trial without traffic.
     """
-    sample = _sample_of(trials, metric, merged)
+    sample = _of_messages(trials, metric) if metric in MESSAGE_QUANTILES else _sample_of(trials, metric, merged)
     sample.hosts = tuple(trial.host for trial in trials) if all(trial.host for trial in trials) else ()
     return sample
+
+
+def _of_messages(trials: Sequence[TrialNumbers], metric: Metric) -> Sample:
+    times = [message_times(traffic.streams, metric) or Histogram() for traffic in _traffics(trials)]
+    return Merged(times).sample(MESSAGE_QUANTILES[metric][1])
 
 
 def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | None) -> Sample:

@@ -3,8 +3,9 @@
 import pytest
 
 from redline.analysis.percentiles import stream_report
+from redline.model import Request
 from redline.model.histogram import Histogram
-from redline.model.streams import StreamTraffic
+from redline.model.streams import Good, Stream, StreamTraffic
 from redline.report.streams import streams_text
 
 
@@ -20,9 +21,9 @@ def _streams(events: int, first: int, gaps: int) -> StreamTraffic:
 @pytest.mark.parametrize(
     ("events", "first", "gaps", "text"),
     [
-        (20, 4, 16, "streams  4, with 20 events, 10 /s"),
-        (4, 4, 16, "streams  4, with 20 events; 4 arrived in the measurement, 2 /s"),
-        (240, 0, 0, "streams  0, with 0 events; 240 arrived in the measurement, 120 /s"),
+        (20, 4, 16, "conversations  4, with 20 messages, 10 /s"),
+        (4, 4, 16, "conversations  4, with 20 messages; 4 arrived in the measurement, 2 /s"),
+        (240, 0, 0, "conversations  0, with 0 messages; 240 arrived in the measurement, 120 /s"),
     ],
     ids=["all within", "most after the last request was sent", "all of streams of the warm-up"],
 )
@@ -31,3 +32,23 @@ def test_events_after_the_measurement_are_told_apart(events: int, first: int, ga
     assert report
     assert report.events_of_begun == first + gaps
     assert streams_text(report) == text
+
+
+def test_what_does_not_count_is_shown_apart() -> None:
+    streams = _streams(20, 4, 16).model_copy(
+        update={"counted": 20, "aside": 12, "amount": 30, "early": 1, "good": 3, "per_message": Histogram.of([1] * 4)}
+    )
+    request = Request(path="/", stream=Stream(events="openai", good=Good(gap_ns=1)))
+    report = stream_report([streams], 2.0, [(request, 5), (Request(path="/plain"), 9)])
+    assert report
+    assert (report.goodput, report.per_message[0].ns, report.slowest_gap) == (0.6, 1, ())
+    assert streams_text(report) == (
+        "conversations  4, with 20 messages, 10 /s, 15 /s of tokens, 12 others, 1 ended early, 60% good"
+    )
+
+
+def test_earlier_recordings_have_no_slowest_gaps() -> None:
+    now = _streams(20, 4, 16).model_copy(update={"counted": 20, "slowest_gap": Histogram.of([1] * 4)})
+    merged = StreamTraffic.merged([now, _streams(1, 1, 0)])
+    assert merged
+    assert (merged.counted, merged.slowest_gap, merged.events_of_begun) == (None, None, 21)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use redline_wire::{EventKind, KeptBody, KeptFields, StreamSoFar};
+use redline_wire::{EventKind, KeptBody, KeptFields, MessageCounts, MessageRules, StreamSoFar};
 
 use crate::rule::{Rule, violation};
 
@@ -16,6 +16,8 @@ pub struct BodyOptions {
     pub keep: KeptBody,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
+    /// What is told of these events; all count without it.
+    pub messages: Option<&'static MessageRules>,
     /// The fields of the head that are kept.
     pub fields: KeptFields,
 }
@@ -50,9 +52,9 @@ pub enum Event {
         body_length: u64,
         /// SHA-256 of the body, when it was requested.
         body_sha256: Option<[u8; 32]>,
-        /// How many events were in the body; `None` unless they were to be counted and it is a stream of them.
-        events: Option<u64>,
-        /// The body, when it was requested.
+        /// The messages of the body; `None` unless they were to be counted and it is a stream of them.
+        events: Option<MessageCounts>,
+        /// The body, when it was requested; what is to be shown of a stream that is not as expected.
         body: Option<Box<[u8]>>,
         /// The fields of its head that were requested, as lines `name: value`: see [`redline_wire::values_in`].
         fields: Option<Box<[u8]>>,

@@ -90,7 +90,7 @@ impl Slot {
     pub fn report_stream(&mut self, events: &mut Vec<Event>, is_last: bool) {
         if let Some(counted) = self.watch.as_mut().and_then(|watch| watch.take_news()) {
             let (status, body_length) = (self.message.status(), self.message.body_length());
-            let so_far = StreamSoFar { status, body_length, events: counted };
+            let so_far = StreamSoFar { status, body_length, messages: counted };
             events.push(Event::Stream { token: self.token, so_far, is_last });
         }
     }
@@ -142,8 +142,9 @@ impl Slot {
         let (status, body_length) = (self.message.status(), self.message.body_length());
         let grpc_status = self.message.grpc_status();
         let body_sha256 = self.hash.take().map(|hash| hash.finalize().into());
-        let body = self.kept.take().map(Vec::into_boxed_slice);
         let (counted, fields) = self.watch.as_mut().map_or((None, None), |watch| watch.end());
+        let body = self.kept.take().map(Vec::into_boxed_slice);
+        let body = body.or_else(|| self.watch.as_ref().and_then(|watch| watch.shown()));
         self.report(events, |token| Event::Answer {
             token,
             status,

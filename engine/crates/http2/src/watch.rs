@@ -1,6 +1,6 @@
 //! What is kept of an answer only where it is requested: its events as they come, and the fields of its head.
 
-use redline_wire::{BodyKind, EventKind, EventReader, KeptFields};
+use redline_wire::{BodyKind, EventKind, EventReader, KeptFields, MessageCounts, MessageRules};
 
 use crate::event::BodyOptions;
 
@@ -9,6 +9,7 @@ use crate::event::BodyOptions;
 pub struct Watch {
     /// The events to count, and their reader once the head says that they come.
     kind: Option<EventKind>,
+    rules: Option<&'static MessageRules>,
     reader: Option<EventReader>,
     /// What the head says of the body, which is sent in frames.
     body: BodyKind,
@@ -19,13 +20,20 @@ pub struct Watch {
     /// The fields of the head that are kept, as lines.
     keeps: KeptFields,
     fields: Vec<u8>,
+    /// The beginning of a body that is not the stream that was expected.
+    began: Vec<u8>,
 }
+
+/// How much is kept of an answer that is not the stream that was expected.
+const MOST_SHOWN: usize = 200;
 
 impl Watch {
     /// `None` if these options keep nothing.
     pub fn of(options: BodyOptions) -> Option<Box<Self>> {
-        (options.fields != KeptFields::None || options.events.is_some())
-            .then(|| Box::new(Self { kind: options.events, keeps: options.fields, ..Self::default() }))
+        (options.fields != KeptFields::None || options.events.is_some()).then(|| {
+            let (kind, rules, keeps) = (options.events, options.messages, options.fields);
+            Box::new(Self { kind, rules, keeps, ..Self::default() })
+        })
     }
 
     /// A valid field of a head arrived.
@@ -60,7 +68,7 @@ impl Watch {
     #[cold]
     pub fn begin_stream(&mut self) {
         let body = BodyKind { is_chunked: true, ..self.body };
-        self.reader = self.kind.filter(|kind| body.is(*kind)).map(EventReader::new);
+        self.reader = self.kind.filter(|kind| body.is(*kind)).map(|kind| EventReader::new(kind, self.rules));
         self.has_news = self.reader.is_some();
     }
 
@@ -70,6 +78,9 @@ impl Watch {
         if let Some(reader) = &mut self.reader {
             reader.data(bytes, false);
             (self.has_news, self.has_data) = (true, true);
+        } else if self.kind.is_some() {
+            let room = MOST_SHOWN.saturating_sub(self.began.len());
+            self.began.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
     }
 
@@ -91,20 +102,25 @@ impl Watch {
 
     /// The events so far, if there are news of them.
     #[cold]
-    pub fn take_news(&mut self) -> Option<u64> {
+    pub fn take_news(&mut self) -> Option<MessageCounts> {
         let has_news = std::mem::take(&mut self.has_news);
-        self.reader.as_ref().filter(|_| has_news).map(EventReader::events)
+        self.reader.as_ref().filter(|_| has_news).map(EventReader::counts)
     }
 
-    /// The answer is complete. Returns how many events were in it, if it was a stream of them, and its fields, if any
-    /// were kept.
+    /// What is shown of a stream that is not as expected: its first message if none counted, or the beginning of what is none.
+    pub fn shown(&self) -> Option<Box<[u8]>> {
+        let shown = self.reader.as_ref().map_or(&*self.began, |reader| reader.first());
+        (!shown.is_empty()).then(|| shown.into())
+    }
+
+    /// The answer is complete. Returns the messages in it, if it was a stream of them, and its fields, if any were kept.
     #[cold]
-    pub fn end(&mut self) -> (Option<u64>, Option<Box<[u8]>>) {
+    pub fn end(&mut self) -> (Option<MessageCounts>, Option<Box<[u8]>>) {
         let counted = self.reader.as_mut().map(|reader| {
-            let before = reader.events();
+            let before = reader.counts();
             reader.end();
-            self.has_news |= reader.events() > before;
-            reader.events()
+            self.has_news |= reader.counts() != before;
+            reader.counts()
         });
         let fields = std::mem::take(&mut self.fields);
         (counted, (!fields.is_empty()).then(|| fields.into_boxed_slice()))

@@ -7,14 +7,17 @@ use peer::{
     frames, go_away, headers, met, open, plain, request, reset, written,
 };
 use redline_http2::{BodyOptions, Error, Event, Rule, Session, code_name};
-use redline_wire::{EventKind, KeptBody, KeptFields};
+use redline_wire::{EventKind, KeptBody, KeptFields, MessageCounts};
 
 /// An error code (RFC 9113, section 7).
 const STREAM_CLOSED: u32 = 5;
 
-const HASH: BodyOptions = BodyOptions { hash: true, keep: KeptBody::None, fields: KeptFields::None, events: None };
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: KeptBody::Whole, fields: KeptFields::None, events: None };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: KeptBody::None, fields: KeptFields::None, events: None };
+const HASH: BodyOptions =
+    BodyOptions { hash: true, keep: KeptBody::None, fields: KeptFields::None, events: None, messages: None };
+const KEEP: BodyOptions =
+    BodyOptions { hash: false, keep: KeptBody::Whole, fields: KeptFields::None, events: None, messages: None };
+const COUNT: BodyOptions =
+    BodyOptions { hash: false, keep: KeptBody::None, fields: KeptFields::None, events: None, messages: None };
 
 #[test]
 fn the_preface_comes_first_and_settings_are_answered() {
@@ -322,7 +325,7 @@ fn so_far(kind: EventKind, fields: &[(&str, &str)], pieces: &[(&[u8], u8)]) -> (
         for event in feed(&mut session, &bytes).unwrap() {
             match event {
                 Event::Begun { token: 4 } => {}
-                Event::Stream { token: 4, so_far, is_last } => news.push((so_far.events, is_last)),
+                Event::Stream { token: 4, so_far, is_last } => news.push((so_far.messages.counted, is_last)),
                 outcome => return (news, outcome),
             }
         }
@@ -336,15 +339,18 @@ fn the_events_of_a_stream_are_counted_as_they_arrive() {
     let pieces: [(&[u8], u8); 3] = [(b"data: 1\n", 0), (b"\ndata: 2\n\n:\n\n", 0), (b"data: 3\n\n", END_STREAM)];
     let (news, outcome) = so_far(EventKind::Sse, &sse, &pieces);
     assert_eq!(news, [(0, false), (0, false), (2, false), (3, true)]);
-    assert!(matches!(outcome, Event::Answer { events: Some(3), body_length: 30, .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome, Event::Answer { events: Some(MessageCounts { counted: 3, .. }), body_length: 30, .. }),
+        "{outcome:?}"
+    );
     let (news, outcome) = so_far(EventKind::Chunks, &[], &[(b"a", 0), (b"", 0), (b"bc", END_STREAM)]);
     assert_eq!(news.last(), Some(&(2, true)));
-    assert!(matches!(outcome, Event::Answer { events: Some(2), .. }), "{outcome:?}");
+    assert!(matches!(outcome, Event::Answer { events: Some(MessageCounts { counted: 2, .. }), .. }), "{outcome:?}");
     // The end of the stream ends a last line.
     let ndjson = [("content-type", "application/x-ndjson")];
     let (news, outcome) = so_far(EventKind::Ndjson, &ndjson, &[(b"{}\n{}", 0), (b"", END_STREAM)]);
     assert_eq!(news, [(0, false), (1, false), (2, true)]);
-    assert!(matches!(outcome, Event::Answer { events: Some(2), .. }), "{outcome:?}");
+    assert!(matches!(outcome, Event::Answer { events: Some(MessageCounts { counted: 2, .. }), .. }), "{outcome:?}");
 }
 
 #[test]

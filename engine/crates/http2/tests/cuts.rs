@@ -7,8 +7,13 @@ use proptest::prelude::*;
 use redline_http2::{BodyOptions, Event, Session};
 use redline_wire::{EventKind, KeptBody, KeptFields};
 
-const ALL: BodyOptions =
-    BodyOptions { hash: true, keep: KeptBody::Whole, fields: KeptFields::None, events: Some(EventKind::Chunks) };
+const ALL: BodyOptions = BodyOptions {
+    hash: true,
+    keep: KeptBody::Whole,
+    fields: KeptFields::None,
+    events: Some(EventKind::Chunks),
+    messages: None,
+};
 
 /// A conversation with every kind of event.
 fn conversation() -> Vec<u8> {

@@ -14,8 +14,10 @@ use redline_wire::{KeptBody, KeptFields};
 /// An error code (RFC 9113, section 7).
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: KeptBody::Whole, fields: KeptFields::None, events: None };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: KeptBody::None, fields: KeptFields::None, events: None };
+const KEEP: BodyOptions =
+    BodyOptions { hash: false, keep: KeptBody::Whole, fields: KeptFields::None, events: None, messages: None };
+const COUNT: BodyOptions =
+    BodyOptions { hash: false, keep: KeptBody::None, fields: KeptFields::None, events: None, messages: None };
 
 #[test]
 fn a_long_body_keeps_to_small_windows() {

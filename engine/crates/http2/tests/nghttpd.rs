@@ -59,7 +59,13 @@ fn a_thousand_requests_on_sixteen_streams() {
                 .open(
                     &fields,
                     None,
-                    BodyOptions { hash: true, keep: KeptBody::Whole, fields: KeptFields::None, events: None },
+                    BodyOptions {
+                        hash: true,
+                        keep: KeptBody::Whole,
+                        fields: KeptFields::None,
+                        events: None,
+                        messages: None,
+                    },
                     opened,
                 )
                 .unwrap();

@@ -28,6 +28,8 @@ pub use duet::Duet;
 pub use journey::Step;
 pub use journey::{Journey, RowUse};
 pub use load::{Load, Shape};
+#[cfg(test)]
+pub use requests::Good;
 pub use requests::{Request, Stream};
 pub use target::{Addresses, Http, Target};
 pub use websocket::WebSocket;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use crate::behaviour::Behaviour;
-use crate::content::{ClockText, Content};
+use crate::content::{ClockText, Content, NO_TOKENS};
 use crate::discipline::Discipline;
 use crate::endings::Endings;
 use crate::faults::{EventTimes, Faults, Resets};
@@ -175,16 +175,22 @@ fn event_times(given: &mut Given) -> Result<Option<EventTimes>, String> {
 
 fn content(given: &mut Given, seed: u64, events: Option<EventTimes>) -> Result<Content, String> {
     if let Some(events) = events {
-        let lines = given.flag("--ndjson");
+        let (lines, tokens) = (given.flag("--ndjson"), given.flag("--tokens"));
+        if tokens && (lines || events.count as usize <= NO_TOKENS) {
+            return Err(format!("--tokens are more than {NO_TOKENS} server-sent events"));
+        }
         for name in ["--body-bytes", "--server-time", "--sessions"] {
             if given.has(name) {
                 return Err(format!("a body is either {name} or --events"));
             }
         }
-        return Ok(Content::events(events.count as usize, lines));
+        let count = events.count as usize;
+        return Ok(if tokens { Content::tokens(count) } else { Content::events(count, lines) });
     }
-    if given.has("--ndjson") {
-        return Err("--ndjson needs --events N".into());
+    for name in ["--ndjson", "--tokens"] {
+        if given.has(name) {
+            return Err(format!("{name} needs --events N"));
+        }
     }
     if given.flag("--sessions") {
         let most = given.take("--session-requests", given::ordinal)?.unwrap_or(u64::MAX);

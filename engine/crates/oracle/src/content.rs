@@ -30,6 +30,9 @@ pub struct ClockText {
     text: Vec<u8>,
 }
 
+/// The events of a chat completion that are no tokens.
+pub const NO_TOKENS: usize = 3;
+
 impl Content {
     /// The letter x, `length` times.
     pub fn filled(length: usize) -> Self {
@@ -41,6 +44,18 @@ impl Content {
         let (content_type, event): (_, &[u8]) =
             if lines { ("application/x-ndjson", b"{\"x\":1}\n") } else { ("text/event-stream", b"data: x\n\n") };
         Self::Events(content_type, event.repeat(count).into())
+    }
+
+    /// A chat completion of this many events, all of the same length: the role, tokens, their number, and `[DONE]`.
+    pub fn tokens(count: usize) -> Self {
+        let token = r#"{"choices":[{"index":0,"delta":{"content":"a"}}]}"#;
+        let usage = format!(r#"{{"choices":[],"usage":{{"completion_tokens":{}}}}}"#, count - NO_TOKENS);
+        let role = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#;
+        let all = [role].into_iter().chain(std::iter::repeat_n(token, count - NO_TOKENS)).chain([&*usage, "[DONE]"]);
+        let longest = role.len().max(usage.len());
+        // A comment in each event makes up for its length.
+        let body = all.map(|data| format!(":{}\ndata: {data}\n\n", "-".repeat(longest - data.len())));
+        Self::Events("text/event-stream", body.collect::<String>().into_bytes().into())
     }
 
     /// The answer to a request that has just arrived.
@@ -95,5 +110,16 @@ mod tests {
         assert_eq!(Content::Name.reply(asked).body, b"path0");
         assert_eq!(Content::filled(3).reply(asked).body, b"xxx");
         assert_eq!(Content::filled(0).reply(asked).body, b"");
+    }
+
+    #[test]
+    fn the_events_of_a_chat_completion_have_one_length() {
+        let asked = Asked { name: b"", length: 0, body: b"", cookie: b"", token: b"" };
+        let mut content = Content::tokens(6);
+        let body = String::from_utf8(content.reply(asked).body.to_vec()).unwrap();
+        let events: Vec<&str> = body.split_inclusive("\n\n").collect();
+        assert!(events.len() == 6 && events.iter().all(|event| event.len() == events[0].len()), "{events:?}");
+        assert_eq!(events.iter().filter(|event| event.contains(r#""content":"a""#)).count(), 3);
+        assert!(events[4].contains(r#""completion_tokens":3"#) && events[5].ends_with("data: [DONE]\n\n"));
     }
 }

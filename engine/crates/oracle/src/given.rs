@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 /// Options without a value.
-const FLAGS: [&str; 6] = ["--bytewise", "--close-silently", "--ndjson", "--report", "--server-time-json", "--sessions"];
+const FLAGS: [&str; 7] =
+    ["--bytewise", "--close-silently", "--ndjson", "--report", "--server-time-json", "--sessions", "--tokens"];
 
 /// The options of the command line that were not yet taken.
 pub struct Given(Vec<(String, String)>);

@@ -41,6 +41,7 @@ opens one, with the first subprotocol that is offered, and each message is echoe
   --events N --event-gap D
                         N server-sent events instead, each D after the one before it, the first D after the head
   --ndjson              they are lines of JSON
+  --tokens              they are a chat completion: the role, N - 3 tokens, their number, [DONE]
   --close-after N       the Nth answer of a connection is its last, and says so: `Connection: close`, or GOAWAY
   --close-silently      it does not say so
 

@@ -25,4 +25,4 @@ pub use one_way::{OneWay, Signed};
 pub use request_tally::RequestTally;
 pub use slice::Slice;
 pub use sparse::SparseHistogram;
-pub use stream_tally::{StreamNews, StreamTally};
+pub use stream_tally::{StreamEnded, StreamNews, StreamTally};

@@ -17,6 +17,20 @@ pub struct StreamTally {
     pub first_event: SparseHistogram,
     /// From each event to the next of its stream.
     pub gaps: SparseHistogram,
+    /// Messages that count, of the streams that began.
+    pub counted: u64,
+    /// Messages that arrived and do not count, whenever their requests were due.
+    pub aside: u64,
+    /// How much the messages hold that arrived, whenever their requests were due.
+    pub amount: u64,
+    /// Streams that their server ended before their end.
+    pub early: u64,
+    /// Streams that met all that makes one good.
+    pub good: u64,
+    /// The longest time between two messages of each stream.
+    pub slowest_gap: SparseHistogram,
+    /// The time for each message after the first, of each stream.
+    pub per_message: SparseHistogram,
 }
 
 /// What is new in a stream.
@@ -35,13 +49,39 @@ pub enum StreamNews {
     },
     /// There was no event for too long.
     Stall,
+    /// Messages that do not count have arrived.
+    Aside(u64),
+    /// Messages have arrived that hold so much more.
+    Amount(u64),
+    /// It has ended.
+    Ended(StreamEnded),
+}
+
+/// How a stream has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamEnded {
+    /// Since due, if no message counted.
+    pub silent_ns: Option<u64>,
+    /// Since the last message, if it did not end as it should and no time between two messages was longer.
+    pub open_gap_ns: Option<u64>,
+    /// The longest time between two messages.
+    pub slowest_ns: Option<u64>,
+    /// The time for each message after the first.
+    pub per_message_ns: Option<u64>,
+    /// Its server ended it before its end.
+    pub is_early: bool,
+    /// It met all that makes one good.
+    pub is_good: bool,
 }
 
 impl StreamTally {
     /// Count what is new. `of_phase`: the request was due in the phase; `in_window`: now is a time whose events count.
     pub fn count(&mut self, news: StreamNews, of_phase: bool, in_window: bool) {
-        if let (StreamNews::Events { count, .. }, true) = (news, in_window) {
-            self.events += count;
+        match news {
+            StreamNews::Events { count, .. } if in_window => self.events += count,
+            StreamNews::Aside(count) if in_window => self.aside += count,
+            StreamNews::Amount(amount) if in_window => self.amount += amount,
+            _ => {}
         }
         if !of_phase {
             return;
@@ -49,7 +89,10 @@ impl StreamTally {
         match news {
             StreamNews::Begun => self.begun += 1,
             StreamNews::Stall => self.stalls += 1,
+            StreamNews::Aside(_) | StreamNews::Amount(_) => {}
+            StreamNews::Ended(ended) => self.count_end(ended),
             StreamNews::Events { count, since_ns, is_first } => {
+                self.counted += count;
                 if is_first {
                     self.first_event.record(since_ns);
                 } else {
@@ -61,18 +104,41 @@ impl StreamTally {
         }
     }
 
+    /// What did not come is recorded at its age, as a timeout is.
+    fn count_end(&mut self, ended: StreamEnded) {
+        self.early += u64::from(ended.is_early);
+        self.good += u64::from(ended.is_good);
+        for (ns, times) in [
+            (ended.silent_ns, &mut self.first_event),
+            (ended.open_gap_ns, &mut self.gaps),
+            (ended.slowest_ns, &mut self.slowest_gap),
+            (ended.per_message_ns, &mut self.per_message),
+        ] {
+            if let Some(ns) = ns {
+                times.record(ns);
+            }
+        }
+    }
+
     /// Add all counts of another tally.
     pub fn add(&mut self, other: &Self) {
         self.events += other.events;
+        self.aside += other.aside;
+        self.amount += other.amount;
         self.add_drained(other);
     }
 
-    /// Add the counts of a drain: all but the events, which came after the window.
+    /// Add the counts of a drain: all but those of messages, which came after the window.
     pub fn add_drained(&mut self, other: &Self) {
         self.begun += other.begun;
         self.stalls += other.stalls;
         self.first_event.add(&other.first_event);
         self.gaps.add(&other.gaps);
+        self.counted += other.counted;
+        self.early += other.early;
+        self.good += other.good;
+        self.slowest_gap.add(&other.slowest_gap);
+        self.per_message.add(&other.per_message);
     }
 
     /// Clear everything.

@@ -1,6 +1,7 @@
 //! Answers, and what the parser must know of their requests.
 
 use crate::events::EventKind;
+use crate::messages::{MessageCounts, MessageRules};
 
 /// What the parser must know of a request to read its answer, and how it handles the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct ReadOptions {
     pub keep: KeptBody,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
+    /// What is told of these events; all count without it.
+    pub messages: Option<&'static MessageRules>,
     /// The fields of the head that are kept.
     pub fields: KeptFields,
 }
@@ -73,8 +76,8 @@ pub struct Answer {
     pub body_length: u64,
     /// SHA-256 of the body, when it was requested.
     pub body_sha256: Option<[u8; 32]>,
-    /// How many events were in the body; `None` unless they were to be counted and it is a stream of them.
-    pub events: Option<u64>,
+    /// The messages of the body; `None` unless they were to be counted and it is a stream of them.
+    pub events: Option<MessageCounts>,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
 }

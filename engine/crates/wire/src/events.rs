@@ -1,4 +1,8 @@
-//! Answers that are streams of events, which are counted as they arrive.
+//! Answers that are streams of messages, which are counted as they arrive.
+
+use memchr::{memchr, memchr2};
+
+use crate::messages::{MOST_MESSAGE_BYTES, MessageCounts, MessageRules};
 
 /// What an event of a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,103 +85,225 @@ impl BodyKind {
     }
 }
 
-/// Counts the events of a body that arrives in pieces. The count does not depend on how the body is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Reads the messages of a body that arrives in pieces. What is counted does not depend on how the body is cut.
+#[derive(Clone, Debug)]
 pub struct EventReader {
     kind: EventKind,
-    line: Line,
+    /// What is told of the messages; all count without them.
+    rules: Option<&'static MessageRules>,
+    /// The line, or chunk, whose end has not arrived: as much of it as is looked at.
+    part: Vec<u8>,
+    /// The data and the type of the present server-sent event, if rules look at them.
+    data: Vec<u8>,
+    event: Vec<u8>,
+    /// What arrived of the present server-sent event.
+    arrived: Lines,
     /// The last byte was a carriage return, so that a line feed that follows belongs to it.
     after_cr: bool,
-    /// A line of the present server-sent event has data.
-    has_data: bool,
-    /// A byte order mark may begin the stream; how much of it has arrived.
-    mark: u8,
-    events: u64,
+    /// No line has ended.
+    is_first_line: bool,
+    counts: MessageCounts,
+    /// The beginning of the first message, while none counts.
+    first: Vec<u8>,
 }
 
-/// How much of the present line has arrived.
+/// The lines of a server-sent event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
-    /// Nothing; for NDJSON also when there is only white space.
-    Blank,
-    /// So many bytes of the name `data`.
-    Name(u8),
-    /// A field `data`.
-    Data,
-    /// Another field, or a comment; for NDJSON anything.
+enum Lines {
+    None,
+    /// Comments, or fields without data.
     Other,
+    Data,
 }
 
-const NAME: &[u8] = b"data";
+/// As much of a line as says what it is, and of a first message as is shown.
+const LOOKED_AT: usize = 16;
+const SHOWN: usize = 200;
+/// Capacity that a stream keeps between its messages.
+const IDLE: usize = 4 * 1024;
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 impl EventReader {
     /// A reader at the beginning of a body.
     #[must_use]
-    pub const fn new(kind: EventKind) -> Self {
-        Self { kind, line: Line::Blank, after_cr: false, has_data: false, mark: 0, events: 0 }
+    pub const fn new(kind: EventKind, rules: Option<&'static MessageRules>) -> Self {
+        Self {
+            kind,
+            rules,
+            part: Vec::new(),
+            data: Vec::new(),
+            event: Vec::new(),
+            arrived: Lines::None,
+            after_cr: false,
+            is_first_line: true,
+            counts: MessageCounts { counted: 0, aside: 0, amount: 0, is_finished: false },
+            first: Vec::new(),
+        }
     }
 
-    /// The events that were complete so far.
+    /// The messages that were complete so far.
     #[must_use]
-    pub const fn events(&self) -> u64 {
-        self.events
+    pub const fn counts(&self) -> MessageCounts {
+        self.counts
+    }
+
+    /// The beginning of the first message, if none counted so far.
+    #[must_use]
+    pub fn first(&self) -> &[u8] {
+        if self.counts.counted == 0 { &self.first } else { &[] }
     }
 
     /// A piece of the body arrived. `ends`: a chunk or frame ends with it.
     pub fn data(&mut self, piece: &[u8], ends: bool) {
         match self.kind {
-            EventKind::Sse => piece.iter().for_each(|byte| self.sse(*byte)),
-            EventKind::Ndjson => piece.iter().for_each(|byte| self.ndjson(*byte)),
-            EventKind::Chunks => self.events += u64::from(ends),
+            EventKind::Sse => self.lines(piece),
+            EventKind::Ndjson => self.rows(piece),
+            EventKind::Chunks => {
+                if self.rules.is_some() {
+                    self.keep(piece);
+                }
+                if ends {
+                    let chunk = std::mem::take(&mut self.part);
+                    self.message(&chunk);
+                    self.part = cleared(chunk);
+                }
+            }
         }
     }
 
     /// The body is complete. A last line without an end is a line; a server-sent event without its blank line is none.
     pub fn end(&mut self) {
         if self.kind == EventKind::Ndjson {
-            self.ndjson(b'\n');
+            self.rows(b"\n");
         }
     }
 
-    fn sse(&mut self, byte: u8) {
-        if self.mark < 3 {
-            if byte == MARK[usize::from(self.mark)] {
-                self.mark += 1;
+    /// Keep a part of a line or chunk.
+    fn keep(&mut self, bytes: &[u8]) {
+        let most = if self.rules.is_some() { MOST_MESSAGE_BYTES } else { LOOKED_AT };
+        let room = most.saturating_sub(self.part.len());
+        self.part.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn lines(&mut self, mut piece: &[u8]) {
+        if !piece.is_empty() && std::mem::take(&mut self.after_cr) {
+            piece = piece.strip_prefix(b"\n").unwrap_or(piece);
+        }
+        while let Some(end) = memchr2(b'\r', b'\n', piece) {
+            let (line, rest) = piece.split_at(end);
+            piece = match rest {
+                [b'\r', b'\n', rest @ ..] => rest,
+                [b'\r'] => {
+                    self.after_cr = true;
+                    &[]
+                }
+                _ => &rest[1..],
+            };
+            if self.part.is_empty() {
+                self.line(line);
+            } else {
+                self.keep(line);
+                let whole = std::mem::take(&mut self.part);
+                self.line(&whole);
+                self.part = cleared(whole);
+            }
+        }
+        self.keep(piece);
+    }
+
+    /// A line of a server-sent event is complete.
+    fn line(&mut self, line: &[u8]) {
+        let is_first = std::mem::take(&mut self.is_first_line);
+        let line = if is_first { line.strip_prefix(&MARK).unwrap_or(line) } else { line };
+        if line.is_empty() {
+            return self.dispatch();
+        }
+        let (name, value) = match memchr(b':', line) {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &line[line.len()..]),
+        };
+        match name {
+            b"data" => {
+                if self.rules.is_some() {
+                    if self.arrived == Lines::Data {
+                        self.data.push(b'\n');
+                    }
+                    let value = value.strip_prefix(b" ").unwrap_or(value);
+                    let room = MOST_MESSAGE_BYTES.saturating_sub(self.data.len());
+                    self.data.extend_from_slice(&value[..value.len().min(room)]);
+                }
+                self.arrived = Lines::Data;
                 return;
             }
-            // A part of a mark is the beginning of a field that is not `data`.
-            if self.mark > 0 {
-                self.line = Line::Other;
+            b"event" if self.rules.is_some() => {
+                self.event.clear();
+                self.event.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
             }
-            self.mark = 3;
+            _ => {}
         }
-        if byte == b'\n' && std::mem::take(&mut self.after_cr) {
-            return;
-        }
-        self.after_cr = byte == b'\r';
-        if !matches!(byte, b'\r' | b'\n') {
-            self.line = match self.line {
-                Line::Blank if byte == NAME[0] => Line::Name(1),
-                Line::Name(4) if byte == b':' => Line::Data,
-                Line::Name(known @ 1..=3) if byte == NAME[usize::from(known)] => Line::Name(known + 1),
-                Line::Data => Line::Data,
-                _ => Line::Other,
-            };
-            return;
-        }
-        match std::mem::replace(&mut self.line, Line::Blank) {
-            Line::Blank => self.events += u64::from(std::mem::take(&mut self.has_data)),
-            Line::Data | Line::Name(4) => self.has_data = true,
-            Line::Name(_) | Line::Other => {}
+        if self.arrived == Lines::None {
+            self.arrived = Lines::Other;
         }
     }
 
-    fn ndjson(&mut self, byte: u8) {
-        match byte {
-            b'\n' => self.events += u64::from(std::mem::replace(&mut self.line, Line::Blank) != Line::Blank),
-            b' ' | b'\t' | b'\r' => {}
-            _ => self.line = Line::Other,
+    /// A blank line ends a server-sent event.
+    fn dispatch(&mut self) {
+        match std::mem::replace(&mut self.arrived, Lines::None) {
+            Lines::None => {}
+            Lines::Other => self.counts.aside += 1,
+            Lines::Data => {
+                let data = std::mem::take(&mut self.data);
+                self.message(&data);
+                self.data = cleared(data);
+            }
+        }
+        self.event.clear();
+    }
+
+    fn rows(&mut self, mut piece: &[u8]) {
+        while let Some(end) = memchr(b'\n', piece) {
+            let row = &piece[..end];
+            if self.part.is_empty() {
+                self.row(row);
+            } else {
+                self.keep(row);
+                let whole = std::mem::take(&mut self.part);
+                self.row(&whole);
+                self.part = cleared(whole);
+            }
+            piece = &piece[end + 1..];
+        }
+        // White space does not make a line, however much there is.
+        let from = if self.part.is_empty() { piece.iter().position(|byte| !is_blank(*byte)) } else { Some(0) };
+        if let Some(from) = from {
+            self.keep(&piece[from..]);
         }
     }
+
+    fn row(&mut self, row: &[u8]) {
+        let Some(from) = row.iter().position(|byte| !is_blank(*byte)) else {
+            return;
+        };
+        let row = &row[from..];
+        self.message(row.strip_suffix(b"\r").unwrap_or(row));
+    }
+
+    /// A message is complete.
+    fn message(&mut self, data: &[u8]) {
+        let counts = self.counts.message(self.rules, &self.event, data);
+        if !counts && self.counts.counted == 0 && self.first.is_empty() {
+            self.first.extend_from_slice(&data[..data.len().min(SHOWN)]);
+        }
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r')
+}
+
+/// An empty buffer that keeps a little memory.
+fn cleared(mut buffer: Vec<u8>) -> Vec<u8> {
+    buffer.clear();
+    buffer.shrink_to(IDLE);
+    buffer
 }

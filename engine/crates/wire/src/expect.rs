@@ -9,6 +9,7 @@ use serde_json::{Number, Value};
 use crate::answer::{Answer, KeptBody, KeptFields, ReadOptions};
 use crate::events::EventKind;
 use crate::json::{NotJson, Pointer};
+use crate::messages::{MessageCounts, MessageRules, shown};
 
 /// What must stand at a place of the body, which is JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,13 +59,27 @@ pub struct Expect {
 pub struct StreamExpect {
     /// What an event is.
     pub kind: EventKind,
-    /// The least number of events before its end.
+    /// Which of them count.
+    pub messages: Option<&'static MessageRules>,
+    /// The least number of events that count before its end.
     pub events: u64,
 }
 
 impl StreamExpect {
     fn is_met(self, answer: &Answer) -> bool {
-        answer.events.is_some_and(|events| events >= self.events)
+        answer.events.is_some_and(|messages| messages.counted >= self.events)
+    }
+
+    /// How an answer differs from it. `body`: its first message, if none counted, or the beginning of what is no stream.
+    fn difference(self, answer: &Answer, body: &[u8]) -> String {
+        match (answer.events, self.messages) {
+            (None, _) => {
+                let began = if body.is_empty() { String::new() } else { format!("; it began with {}", shown(body)) };
+                format!("{} in place of a stream of {}{began}", self.kind.missing(), self.kind.words())
+            }
+            (Some(seen @ MessageCounts { counted: 0, .. }), Some(rules)) => rules.missing(seen, body),
+            (Some(seen), _) => format!("a stream that ended after {} of {} events", seen.counted, self.events),
+        }
     }
 }
 
@@ -94,6 +109,7 @@ impl Expect {
             },
             fields: KeptFields::None,
             events,
+            messages: self.stream.and_then(|stream| stream.messages),
         }
     }
 
@@ -147,10 +163,7 @@ impl Expect {
             return Some(format!("a body with the SHA-256 {} in place of {}", in_hex(&sha256), in_hex(&right)));
         }
         if let Some(stream) = self.stream.filter(|stream| !stream.is_met(answer)) {
-            return Some(match answer.events {
-                None => format!("{} in place of a stream of {}", stream.kind.missing(), stream.kind.words()),
-                Some(events) => format!("a stream that ended after {events} of {} events", stream.events),
-            });
+            return Some(stream.difference(answer, body));
         }
         let wrong = self.json.iter().find(|field| !field.is_in(body)).map(|field| field.difference(body));
         wrong.or_else(|| {

@@ -30,6 +30,11 @@ impl Pointer {
         Self(vec![name.to_owned()])
     }
 
+    /// The names and places on the path to its value.
+    pub(crate) fn steps(&self) -> &[String] {
+        &self.0
+    }
+
     /// The value at the pointer as a text: a string's content, and other values as they stand. `None` when there is none or `body`
     /// is not JSON.
     #[must_use]

@@ -9,6 +9,7 @@ use crate::events::EventReader;
 use crate::head::{self, Framing, Head};
 use crate::heads::Heads;
 use crate::malformed::{Malformed, Rule};
+use crate::messages::MessageCounts;
 use crate::record::Record;
 use crate::{MOST_HEAD_BYTES, MOST_KEPT_BODY};
 
@@ -19,8 +20,8 @@ pub struct StreamSoFar {
     pub status: u16,
     /// Bytes of the body, without its transfer coding.
     pub body_length: u64,
-    /// Events that are complete.
-    pub events: u64,
+    /// Messages that are complete.
+    pub messages: MessageCounts,
 }
 
 impl StreamSoFar {
@@ -28,7 +29,7 @@ impl StreamSoFar {
     #[must_use]
     pub fn of(answer: &Answer) -> Option<Self> {
         let Answer { status, body_length, events, .. } = *answer;
-        events.map(|events| Self { status, body_length, events })
+        events.map(|messages| Self { status, body_length, messages })
     }
 }
 
@@ -76,6 +77,8 @@ impl Extra {
 /// nothing, and little enough for a quarter of a million connections.
 const IDLE_PENDING: usize = 2 * 1024;
 const IDLE_BODY: usize = 4 * 1024;
+/// How much is kept of an answer that is not the stream that was expected.
+const MOST_SHOWN: usize = 200;
 
 /// Reads the answers on a connection, in sequence.
 ///
@@ -138,11 +141,11 @@ impl Parser {
     /// counted.
     #[must_use]
     pub fn stream(&self) -> Option<StreamSoFar> {
-        let events = self.extra.as_ref()?.events?.events();
+        let messages = self.extra.as_ref()?.events.as_ref()?.counts();
         (!matches!(self.state, State::Head)).then_some(StreamSoFar {
             status: self.status,
             body_length: self.body_length,
-            events,
+            messages,
         })
     }
 
@@ -328,7 +331,8 @@ impl Parser {
     #[inline(never)]
     fn prepare(&mut self, head: &Head, options: ReadOptions) {
         let extra = self.extra.get_or_insert_default();
-        extra.events = options.events.filter(|kind| head.body.is(*kind)).map(EventReader::new);
+        extra.events =
+            options.events.filter(|kind| head.body.is(*kind)).map(|kind| EventReader::new(kind, options.messages));
         extra.body.clear();
     }
 
@@ -352,6 +356,10 @@ impl Parser {
         let extra = self.extra.get_or_insert_default();
         if let Some(events) = &mut extra.events {
             events.data(data, ends);
+        } else if options.events.is_some() && !options.keep.any() {
+            // What is no stream is shown.
+            let room = MOST_SHOWN.saturating_sub(extra.body.len());
+            extra.body.extend_from_slice(&data[..data.len().min(room)]);
         }
         if options.hash {
             extra.hash.update(data);
@@ -393,10 +401,12 @@ impl Parser {
 
     /// The body is complete: how many events were in it, if it was a stream.
     #[cold]
-    fn end_events(&mut self) -> Option<u64> {
-        let mut events = self.extra.as_mut()?.events.take()?;
+    fn end_events(&mut self) -> Option<MessageCounts> {
+        let extra = self.extra.as_mut()?;
+        let mut events = extra.events.take()?;
         events.end();
-        Some(events.events())
+        extra.body.extend_from_slice(events.first());
+        Some(events.counts())
     }
 }
 

@@ -5,8 +5,14 @@ use redline_wire::{
     Parser, ReadOptions, Rule,
 };
 
-const GET: ReadOptions =
-    ReadOptions { head: false, hash: false, keep: KeptBody::None, fields: KeptFields::None, events: None };
+const GET: ReadOptions = ReadOptions {
+    head: false,
+    hash: false,
+    keep: KeptBody::None,
+    fields: KeptFields::None,
+    events: None,
+    messages: None,
+};
 
 fn give(parser: &mut Parser, text: &str) -> Result<Option<ParsedAnswer>, Malformed> {
     parser.feed(text.as_bytes(), GET, &mut Heads::new())

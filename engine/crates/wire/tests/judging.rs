@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use redline_wire::{
-    Answer, EventKind, Expect, Field, KeptBody, Pointer, ReadOptions, Stands, StreamExpect, Timestamp, Unit, Verdict,
+    Answer, EventKind, Expect, Field, KeptBody, MessageCounts, Pointer, ReadOptions, Stands, StreamExpect, Timestamp,
+    Unit, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -242,13 +243,17 @@ proptest! {
     }
 }
 
+fn counted(counted: u64) -> MessageCounts {
+    MessageCounts { counted, ..MessageCounts::default() }
+}
+
 #[test]
 fn a_stream_has_its_kind_and_at_least_so_many_events() {
-    let stream = Some(StreamExpect { kind: EventKind::Sse, events: 3 });
+    let stream = Some(StreamExpect { kind: EventKind::Sse, messages: None, events: 3 });
     let expect = Expect { status: 200, stream, ..Expect::default() };
     assert_eq!(expect.read_options(false), ReadOptions { events: Some(EventKind::Sse), ..ReadOptions::default() });
-    assert_eq!(expect.judge(&Answer { events: Some(3), ..ANSWER }, b""), Verdict::Right);
-    for (events, words) in [(Some(2), "after 2 of 3 events"), (None, "not text/event-stream")] {
+    assert_eq!(expect.judge(&Answer { events: Some(counted(3)), ..ANSWER }, b""), Verdict::Right);
+    for (events, words) in [(Some(counted(2)), "after 2 of 3 events"), (None, "not text/event-stream")] {
         let answer = Answer { events, ..ANSWER };
         assert_eq!(expect.judge(&answer, b""), Verdict::WrongBody);
         let difference = expect.difference(&answer, b"").unwrap();

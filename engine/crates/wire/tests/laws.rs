@@ -1,7 +1,10 @@
 //! A response gives the same answer however it is cut into pieces, and no bytes break the parser.
 
 use proptest::prelude::*;
-use redline_wire::{Answer, EventKind, EventReader, Heads, KeptBody, KeptFields, Malformed, Parser, ReadOptions};
+use redline_wire::{
+    Amount, Answer, EventKind, EventReader, Heads, KeptBody, KeptFields, Malformed, MessageCounts, MessageRules,
+    Parser, ReadOptions,
+};
 use sha2::{Digest, Sha256};
 
 /// The result of a connection: complete answers, with the bodies that were kept, and perhaps an error.
@@ -55,6 +58,7 @@ fn read_options() -> impl Strategy<Value = ReadOptions> {
         keep,
         fields: KeptFields::None,
         events,
+        messages: None,
     })
 }
 
@@ -175,10 +179,15 @@ impl Response {
             grpc_status: None,
             body_length: body.len() as u64,
             body_sha256: options.hash.then(|| Sha256::digest(body).into()),
-            events: options.events.and_then(|_| self.chunks(options)),
+            events: options
+                .events
+                .and_then(|_| self.chunks(options))
+                .map(|counted| MessageCounts { counted, ..MessageCounts::default() }),
             keep_alive: !self.close && !self.until_close(options),
         };
-        (answer, if options.keep.any() { body.to_vec() } else { Vec::new() })
+        let is_no_stream = options.events.is_some() && answer.events.is_none();
+        let kept = if options.keep.any() || is_no_stream { body.to_vec() } else { Vec::new() };
+        (answer, kept)
     }
 }
 
@@ -291,29 +300,38 @@ proptest! {
     }
 }
 
-/// The server-sent events of a stream, read as the specification says (HTML, section 9.2.6): line by line, as a whole.
-fn dispatched(text: &str) -> u64 {
+/// The data of the server-sent events of a stream, read as the specification says (HTML, section 9.2.6): line by line, as a
+/// whole.
+fn dispatched(text: &str) -> Vec<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     let mut lines: Vec<&str> = text.split('\n').collect();
     lines.pop();
-    let (mut events, mut has_data) = (0, false);
+    let (mut events, mut data) = (Vec::new(), Vec::new());
     for line in lines {
-        if line.is_empty() {
-            events += u64::from(std::mem::take(&mut has_data));
-        } else {
-            has_data |= line.split(':').next() == Some("data");
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        if line.is_empty() && !data.is_empty() {
+            events.push(std::mem::take(&mut data).join("\n"));
+        } else if name == "data" {
+            data.push(value.strip_prefix(' ').unwrap_or(value).to_owned());
         }
     }
     events
 }
 
-fn events_of(kind: EventKind, pieces: &[&[u8]]) -> u64 {
-    let mut reader = EventReader::new(kind);
+fn counts_of(kind: EventKind, rules: Option<&'static MessageRules>, pieces: &[&[u8]]) -> MessageCounts {
+    let mut reader = EventReader::new(kind, rules);
     for piece in pieces {
         reader.data(piece, false);
+        // Frames of HTTP/2 end with no bytes.
+        reader.data(&[], false);
     }
     reader.end();
-    reader.events()
+    reader.counts()
+}
+
+/// All messages count, and hold their bytes.
+fn bytes_of_all() -> &'static MessageRules {
+    MessageRules { amount: Amount::Bytes, ..MessageRules::default() }.keep()
 }
 
 proptest! {
@@ -323,7 +341,12 @@ proptest! {
         lengths in prop::collection::vec(1_usize..6, 1..6),
     ) {
         let bytes = text.as_bytes();
-        prop_assert_eq!(events_of(EventKind::Sse, &random_pieces(bytes, &lengths)), dispatched(&text), "{:?}", text);
+        let (pieces, events) = (random_pieces(bytes, &lengths), dispatched(&text));
+        let seen = counts_of(EventKind::Sse, None, &pieces);
+        prop_assert_eq!((seen.counted, seen.amount), (events.len() as u64, 0), "{:?}", text);
+        let seen = counts_of(EventKind::Sse, Some(bytes_of_all()), &pieces);
+        let length = events.iter().map(String::len).sum::<usize>();
+        prop_assert_eq!((seen.counted, seen.amount), (events.len() as u64, length as u64), "{:?}", text);
     }
 
     #[test]
@@ -332,6 +355,9 @@ proptest! {
         lengths in prop::collection::vec(1_usize..6, 1..6),
     ) {
         let lines = text.split('\n').filter(|line| !line.trim().is_empty()).count() as u64;
-        prop_assert_eq!(events_of(EventKind::Ndjson, &random_pieces(text.as_bytes(), &lengths)), lines);
+        let pieces = random_pieces(text.as_bytes(), &lengths);
+        for rules in [None, Some(bytes_of_all())] {
+            prop_assert_eq!(counts_of(EventKind::Ndjson, rules, &pieces).counted, lines);
+        }
     }
 }

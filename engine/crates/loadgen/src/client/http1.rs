@@ -6,6 +6,7 @@ use redline_wire::{Answer, Heads, ParsedAnswer, StreamSoFar};
 use super::activity::Activity;
 use super::connection::Connection;
 use super::requests::Requests;
+use super::streams::Fate;
 use crate::ids::PendingId;
 
 /// The result of reading the answers on a connection.
@@ -147,7 +148,7 @@ fn take(
     now_ns: u64,
     activity: &mut Activity,
 ) {
-    let pending = requests.remove(pending, connection, now_ns, activity);
+    let pending = requests.remove(pending, Fate::Complete, connection, now_ns, activity);
     requests.judge(
         &pending,
         answer,

@@ -7,6 +7,7 @@ use redline_wire::Answer;
 use super::activity::Activity;
 use super::connection::Connection;
 use super::requests::Requests;
+use super::streams::Fate;
 use crate::first_failures::Cause;
 use crate::ids::PendingId;
 
@@ -42,7 +43,7 @@ pub fn handle(
             }
             Event::Answer { token, status, grpc_status, body_length, body_sha256, events, body, fields } => {
                 any_answer = true;
-                let pending = requests.remove(PendingId(token), connection, now_ns, activity);
+                let pending = requests.remove(PendingId(token), Fate::Complete, connection, now_ns, activity);
                 let answer = Answer { status, grpc_status, body_length, body_sha256, events, keep_alive: true };
                 let body = body.as_deref().unwrap_or_default();
                 let head = fields.as_deref().unwrap_or_default();

@@ -13,7 +13,7 @@ use super::connection::Connection;
 use super::continuing::Waits;
 use super::pending::{PendingRequest, PendingRequests};
 use super::scenario::{Scenario, Unwritable};
-use super::streams::{StreamEnd, Streams};
+use super::streams::{Fate, StreamEnd, Streams};
 use crate::first_failures::Cause;
 use crate::ids::{ConnectionId, PendingId};
 use crate::request::{DueRequest, EndedRequest};
@@ -163,10 +163,10 @@ impl Requests {
             return;
         };
         let PendingRequest { due, written_ns, first_ns, request, .. } =
-            self.remove(pending, connection, now_ns, activity);
+            self.remove(pending, Fate::Enough, connection, now_ns, activity);
         let (status, body_bytes) = (so_far.status, so_far.body_length);
         if let Some(record) = connection.take_any_record() {
-            let events = Some(so_far.events);
+            let events = Some(so_far.messages);
             let answer = Answer {
                 status,
                 grpc_status: None,
@@ -191,26 +191,30 @@ impl Requests {
         }));
     }
 
-    /// Remove a request from those in flight: its answer is to be judged.
+    /// Remove a request from those in flight, which has ended like this.
     #[inline]
     pub fn remove(
         &mut self,
         pending: PendingId,
+        fate: Fate,
         connection: &mut Connection,
         now_ns: u64,
         activity: &mut Activity,
     ) -> PendingRequest {
         if !self.streams.is_empty() {
-            self.remove_stream(pending, now_ns, activity);
+            self.remove_stream(pending, fate, now_ns, activity);
         }
         self.pending.remove(pending, connection.queue_mut())
     }
 
     #[cold]
-    fn remove_stream(&mut self, pending: PendingId, now_ns: u64, activity: &mut Activity) {
-        if self.streams.remove(pending, now_ns) == Some(true) {
-            let PendingRequest { due, request, .. } = *self.pending.get(pending);
-            let news = StreamNews::Stall;
+    fn remove_stream(&mut self, pending: PendingId, fate: Fate, now_ns: u64, activity: &mut Activity) {
+        let Some((is_stalled, ended)) = self.streams.remove(pending, fate, now_ns) else {
+            return;
+        };
+        let PendingRequest { due, request, .. } = *self.pending.get(pending);
+        let stall = is_stalled.then_some(StreamNews::Stall);
+        for news in stall.into_iter().chain([StreamNews::Ended(ended)]) {
             activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
         }
     }
@@ -308,7 +312,9 @@ impl Requests {
         now_ns: u64,
         activity: &mut Activity,
     ) {
-        let PendingRequest { due, written_ns, request, .. } = self.remove(pending, connection, now_ns, activity);
+        let is_ours = matches!(outcome, Outcome::InFlight | Outcome::Timeout);
+        let fate = if is_ours { Fate::GivenUp } else { Fate::Broken };
+        let PendingRequest { due, written_ns, request, .. } = self.remove(pending, fate, connection, now_ns, activity);
         let ended = EndedRequest::unanswered(due, request, Some(written_ns), outcome);
         activity.events.push(ClientEvent::Ended(ended));
     }
@@ -353,7 +359,7 @@ impl Requests {
             activity.failures.note(outcome, now_ns, || cause(connection).of(self.name_of(pending)));
             return self.fail(pending, connection, outcome, now_ns, activity);
         }
-        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection, now_ns, activity);
+        let PendingRequest { due, written_ns, .. } = self.remove(pending, Fate::Broken, connection, now_ns, activity);
         let due = DueRequest { tries: due.tries + 1, written_ns: Some(written_ns), ..due };
         activity.events.push(ClientEvent::Retry(due));
     }
@@ -361,7 +367,7 @@ impl Requests {
     /// Write a request again because its server announced that it would not process it. That never fails, however often it
     /// happens: such a connection has answered another request.
     pub fn resend(&mut self, pending: PendingId, connection: &mut Connection, now_ns: u64, activity: &mut Activity) {
-        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection, now_ns, activity);
+        let PendingRequest { due, written_ns, .. } = self.remove(pending, Fate::Broken, connection, now_ns, activity);
         activity.events.push(ClientEvent::Resend(DueRequest { written_ns: Some(written_ns), ..due }));
     }
 

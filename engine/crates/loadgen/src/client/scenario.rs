@@ -265,8 +265,8 @@ impl Scenario {
         pending: PendingId,
         http2: &mut redline_http2::Session,
     ) -> Result<(), Unwritable> {
-        let ReadOptions { hash, keep, fields, events, .. } = self.job.requests[request].options;
-        let options = redline_http2::BodyOptions { hash, keep, fields, events };
+        let ReadOptions { hash, keep, fields, events, messages, .. } = self.job.requests[request].options;
+        let options = redline_http2::BodyOptions { hash, keep, fields, events, messages };
         let template = &self.job.requests[request].template;
         let body = template.fixed_body().cloned();
         let opened = if let Some(fields) = template.fixed_fields() {

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use redline_traffic::StreamNews;
-use redline_wire::StreamSoFar;
+use redline_traffic::{StreamEnded, StreamNews};
+use redline_wire::{MessageCounts, StreamSoFar};
 
 use crate::ids::PendingId;
 use crate::job::Stream;
@@ -18,10 +18,26 @@ pub struct Progress {
     stream: Stream,
     due_ns: u64,
     begun_ns: u64,
-    /// When the last event came, or else the head.
+    /// When the first event came, if any has, and when the last, or else the head.
+    first_ns: u64,
     last_ns: u64,
+    /// The longest time between two events.
+    slowest_ns: Option<u64>,
     /// What has arrived of it; events past the last that counts are left out.
     pub so_far: StreamSoFar,
+}
+
+/// What became of the request of a stream that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its answer is complete.
+    Complete,
+    /// As much of it came as should.
+    Enough,
+    /// Its server ended it.
+    Broken,
+    /// We ended it.
+    GivenUp,
 }
 
 /// Why a stream is to be ended.
@@ -36,7 +52,36 @@ pub enum StreamEnd {
 impl Progress {
     /// Whether all events that count have arrived.
     fn is_complete(&self) -> bool {
-        self.stream.until.is_some_and(|until| self.so_far.events >= until)
+        self.stream.until.is_some_and(|until| self.so_far.messages.counted >= until)
+    }
+
+    /// How it has ended.
+    fn ended(&self, fate: Fate, now_ns: u64) -> StreamEnded {
+        let MessageCounts { counted, is_finished, .. } = self.so_far.messages;
+        let Stream { least, has_last, good, .. } = self.stream;
+        let is_whole = match fate {
+            Fate::Complete => counted >= least && (is_finished || !has_last),
+            Fate::Enough => true,
+            Fate::Broken | Fate::GivenUp => false,
+        };
+        let open_ns = now_ns.saturating_sub(self.last_ns);
+        let is_open = !is_whole && counted > 0 && self.slowest_ns.is_none_or(|slowest_ns| open_ns > slowest_ns);
+        let first_ns = (counted > 0).then(|| self.first_ns.saturating_sub(self.due_ns));
+        let per_message_ns = (counted > 1).then(|| self.last_ns.saturating_sub(self.first_ns) / (counted - 1));
+        let within = |most: Option<u64>, ns: Option<u64>| most.is_none_or(|most| ns.is_none_or(|ns| ns < most));
+        StreamEnded {
+            silent_ns: first_ns.is_none().then(|| now_ns.saturating_sub(self.due_ns)),
+            open_gap_ns: is_open.then_some(open_ns),
+            slowest_ns: if is_open { Some(open_ns) } else { self.slowest_ns },
+            per_message_ns,
+            is_early: !is_whole && fate != Fate::GivenUp,
+            is_good: is_whole
+                && counted > 0
+                && within(good.first_message_ns, first_ns)
+                && within(good.gap_ns, self.slowest_ns)
+                && within(good.per_message_ns, per_message_ns)
+                && within(good.response_ns, Some(now_ns.saturating_sub(self.due_ns))),
+        }
     }
 
     /// Whether the time since the last event is too long.
@@ -85,8 +130,17 @@ impl Streams {
     pub fn begin(&mut self, pending: PendingId, stream: Stream, due_ns: u64, so_far: StreamSoFar, now_ns: u64) {
         self.begun += 1;
         self.length += 1;
-        let so_far = StreamSoFar { events: 0, ..so_far };
-        let progress = Progress { number: self.begun, stream, due_ns, begun_ns: now_ns, last_ns: now_ns, so_far };
+        let so_far = StreamSoFar { messages: MessageCounts::default(), ..so_far };
+        let progress = Progress {
+            number: self.begun,
+            stream,
+            due_ns,
+            begun_ns: now_ns,
+            first_ns: now_ns,
+            last_ns: now_ns,
+            slowest_ns: None,
+            so_far,
+        };
         if pending.index() >= self.open.len() {
             self.open.resize(pending.index() + 1, None);
         }
@@ -111,9 +165,16 @@ impl Streams {
         let Some(progress) = self.open.get_mut(pending.index()).and_then(Option::as_mut) else {
             return false;
         };
-        let known = progress.so_far.events;
-        let events = so_far.events.min(progress.stream.until.unwrap_or(u64::MAX));
-        progress.so_far = StreamSoFar { events, ..so_far };
+        let known = progress.so_far.messages;
+        let events = so_far.messages.counted.min(progress.stream.until.unwrap_or(u64::MAX));
+        progress.so_far = StreamSoFar { messages: MessageCounts { counted: events, ..so_far.messages }, ..so_far };
+        if so_far.messages.aside > known.aside {
+            news(StreamNews::Aside(so_far.messages.aside - known.aside));
+        }
+        if so_far.messages.amount > known.amount {
+            news(StreamNews::Amount(so_far.messages.amount - known.amount));
+        }
+        let known = known.counted;
         if events > known {
             if progress.is_stalled(now_ns) {
                 news(StreamNews::Stall);
@@ -121,14 +182,20 @@ impl Streams {
             let is_first = known == 0;
             let since_ns = now_ns.saturating_sub(if is_first { progress.due_ns } else { progress.last_ns });
             news(StreamNews::Events { count: events - known, since_ns, is_first });
+            if is_first {
+                progress.first_ns = now_ns;
+            }
+            // Those that came together have no time between them.
+            let gap_ns = if is_first { (events > 1).then_some(0) } else { Some(since_ns) };
+            progress.slowest_ns = progress.slowest_ns.max(gap_ns);
             progress.last_ns = now_ns;
         }
         progress.is_complete()
     }
 
-    /// A stream has ended. Returns whether it stalled before its end; `None` if it is not known.
+    /// A stream has ended. Returns whether it stalled before its end, and how it ended; `None` if it is not known.
     #[inline]
-    pub fn remove(&mut self, pending: PendingId, now_ns: u64) -> Option<bool> {
+    pub fn remove(&mut self, pending: PendingId, fate: Fate, now_ns: u64) -> Option<(bool, StreamEnded)> {
         if self.is_empty() {
             return None;
         }
@@ -137,7 +204,7 @@ impl Streams {
         if self.is_empty() {
             self.timers.clear();
         }
-        Some(progress.is_stalled(now_ns))
+        Some((progress.is_stalled(now_ns), progress.ended(fate, now_ns)))
     }
 
     /// When a stream may have to be ended.
@@ -168,19 +235,29 @@ impl Streams {
 
 #[cfg(test)]
 mod tests {
-    use redline_traffic::StreamNews;
-    use redline_wire::{EventKind, StreamSoFar};
+    use redline_traffic::{StreamEnded, StreamNews};
+    use redline_wire::{EventKind, MessageCounts, StreamSoFar};
 
-    use super::{StreamEnd, Streams};
+    use super::{Fate, StreamEnd, Streams};
     use crate::ids::PendingId;
-    use crate::job::Stream;
+    use crate::job::{Good, Stream};
 
-    const STREAM: Stream =
-        Stream { kind: EventKind::Sse, until: Some(5), for_ns: Some(1000), stall_ns: Some(100), stall_fails: true };
+    const STREAM: Stream = Stream {
+        kind: EventKind::Sse,
+        messages: None,
+        least: 5,
+        has_last: false,
+        good: Good { first_message_ns: Some(51), gap_ns: Some(111), per_message_ns: None, response_ns: None },
+        until: Some(5),
+        for_ns: Some(1000),
+        stall_ns: Some(100),
+        stall_fails: true,
+    };
     const ONE: PendingId = PendingId(3);
 
     fn arrived(events: u64) -> StreamSoFar {
-        StreamSoFar { status: 200, body_length: events * 10, events }
+        let messages = MessageCounts { counted: events, ..MessageCounts::default() };
+        StreamSoFar { status: 200, body_length: events * 10, messages }
     }
 
     fn news(streams: &mut Streams, events: u64, now_ns: u64) -> (bool, Vec<StreamNews>) {
@@ -200,8 +277,14 @@ mod tests {
         assert_eq!(news(&mut streams, 3, 170), (false, vec![StreamNews::Stall, later]));
         let last = StreamNews::Events { count: 2, since_ns: 30, is_first: false };
         assert_eq!(news(&mut streams, 9, 200), (true, vec![last]));
-        assert_eq!(streams.remove(ONE, 250), Some(false));
-        assert_eq!(streams.remove(ONE, 250), None);
+        let ended = StreamEnded {
+            slowest_ns: Some(110),
+            per_message_ns: Some((200 - 60) / 4),
+            is_good: true,
+            ..StreamEnded::default()
+        };
+        assert_eq!(streams.remove(ONE, Fate::Enough, 250), Some((false, ended)));
+        assert_eq!(streams.remove(ONE, Fate::Enough, 250), None);
     }
 
     #[test]
@@ -214,9 +297,13 @@ mod tests {
         assert_eq!(streams.next_ns(), 191);
         assert_eq!(streams.expired(191, 500), None);
         assert_eq!(streams.expired(500, 500), Some((ONE, StreamEnd::Stalled(100))));
-        assert_eq!(streams.remove(ONE, 500), Some(true));
+        // What did not come is as old as it is: one message came, and no second.
+        let ended = StreamEnded { open_gap_ns: Some(410), slowest_ns: Some(410), ..StreamEnded::default() };
+        assert_eq!(streams.remove(ONE, Fate::GivenUp, 500), Some((true, ended)));
         assert_eq!(streams.next_ns(), u64::MAX);
         streams.begin(ONE, Stream { stall_fails: false, ..STREAM }, 0, arrived(0), 1000);
         assert_eq!(streams.expired(2000, 0), Some((ONE, StreamEnd::Lasted)));
+        let ended = StreamEnded { silent_ns: Some(2000), is_early: true, ..StreamEnded::default() };
+        assert_eq!(streams.remove(ONE, Fate::Broken, 2000), Some((true, ended)));
     }
 }

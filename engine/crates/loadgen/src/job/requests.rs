@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use redline_pacing::Weights;
 use redline_traffic::EngineError;
 use redline_wire::{
-    Body, BodyEscape, EventKind, Expect, Field, KeptBody, Names, Part, Pointer, ReadOptions, Spec, Stands,
-    StreamExpect, Template, Timestamp, Unit,
+    Amount, Body, BodyEscape, Counts, EventKind, Expect, Field, KeptBody, MessageRules, Names, Part, Place, Pointer,
+    ReadOptions, Spec, Stands, StreamExpect, Template, Timestamp, Unit,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -135,10 +135,18 @@ struct RawTimestamp {
     unit: RawUnit,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawStream {
     events: RawEvents,
+    #[serde(default)]
+    message: Option<RawCounts>,
+    #[serde(default)]
+    amount: Option<RawAmount>,
+    #[serde(default)]
+    last: RawLast,
+    #[serde(default)]
+    good: Good,
     #[serde(default)]
     until: Option<u64>,
     #[serde(default)]
@@ -157,10 +165,54 @@ enum RawEvents {
     Chunks,
 }
 
+/// Which messages count: an object with one of these keys.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum RawCounts {
+    Json(Vec<String>),
+    Event(Vec<String>),
+    Regex(String),
+}
+
+/// How much messages hold: an object with one of these keys.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum RawAmount {
+    Bytes(bool),
+    Each(Vec<String>),
+    Total(Vec<String>),
+}
+
+/// The messages that end a conversation.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawLast {
+    data: Vec<String>,
+    event: Vec<String>,
+}
+
+/// What a good conversation stays below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "units stand in names")]
+pub struct Good {
+    pub first_message_ns: Option<u64>,
+    pub gap_ns: Option<u64>,
+    pub per_message_ns: Option<u64>,
+    pub response_ns: Option<u64>,
+}
+
 /// An answer that is a stream of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
     pub kind: EventKind,
+    /// Which of its messages count; all without it.
+    pub messages: Option<&'static MessageRules>,
+    /// The fewest of them.
+    pub least: u64,
+    /// Some message ends it.
+    pub has_last: bool,
+    pub good: Good,
     /// After this many events the request is complete.
     pub until: Option<u64>,
     /// This long after its beginning the request is complete.
@@ -347,7 +399,7 @@ impl RawRequest {
             }
         }
         let expect = Expect {
-            stream: stream.map(|Stream { kind, until, .. }| StreamExpect { kind, events: until.unwrap_or(0) }),
+            stream: stream.map(|Stream { kind, messages, least, .. }| StreamExpect { kind, messages, events: least }),
             ..expect
         };
         let options = expect.read_options(is_head);
@@ -387,7 +439,7 @@ fn body_of(
 
 impl RawStream {
     fn check(self, place: &str) -> Result<Stream, EngineError> {
-        let Self { events, until, for_ns, stall_ns, stall_fails } = self;
+        let Self { events, message, amount, last, good, until, for_ns, stall_ns, stall_fails } = self;
         if until == Some(0) {
             let message = "0 events are none to wait for";
             return Err(bad(&format!("{place}.until"), message, "give a number, or null for the whole stream"));
@@ -407,15 +459,56 @@ impl RawStream {
             RawEvents::Ndjson => EventKind::Ndjson,
             RawEvents::Chunks => EventKind::Chunks,
         };
-        Ok(Stream { kind, until, for_ns, stall_ns, stall_fails })
+        let has_last = !last.data.is_empty() || !last.event.is_empty();
+        let counts = message.map(|counts| counts.check(&format!("{place}.message"))).transpose()?;
+        let amount = amount.map(|amount| amount.check(&format!("{place}.amount"))).transpose()?;
+        let messages = (has_last || counts.is_some() || amount.is_some()).then(|| {
+            let bytes = |texts: Vec<String>| texts.into_iter().map(String::into_bytes).collect();
+            MessageRules {
+                counts: counts.unwrap_or_default(),
+                amount: amount.unwrap_or_default(),
+                last_data: bytes(last.data),
+                last_events: bytes(last.event),
+            }
+            .keep()
+        });
+        let least = until.unwrap_or(u64::from(messages.is_some_and(MessageRules::are_needed)));
+        Ok(Stream { kind, messages, least, has_last, good, until, for_ns, stall_ns, stall_fails })
     }
+}
+
+impl RawCounts {
+    fn check(self, place: &str) -> Result<Counts, EngineError> {
+        Ok(match self {
+            Self::Json(pointers) => Counts::Json(places(&format!("{place}.json"), &pointers)?),
+            Self::Event(names) => Counts::Events(names.into_iter().map(String::into_bytes).collect()),
+            Self::Regex(text) => Counts::matching(&text)
+                .map_err(|why| bad(&format!("{place}.regex"), &why, "see docs.rs/regex for what can be written"))?,
+        })
+    }
+}
+
+impl RawAmount {
+    fn check(self, place: &str) -> Result<Amount, EngineError> {
+        Ok(match self {
+            Self::Bytes(true) => Amount::Bytes,
+            Self::Bytes(false) => Amount::One,
+            Self::Each(pointers) => Amount::Each(places(&format!("{place}.each"), &pointers)?),
+            Self::Total(pointers) => Amount::Total(places(&format!("{place}.total"), &pointers)?),
+        })
+    }
+}
+
+fn places(field: &str, pointers: &[String]) -> Result<Vec<Place>, EngineError> {
+    let numbered = pointers.iter().enumerate();
+    numbered.map(|(i, text)| pointer(&format!("{field}[{i}]"), text).map(Place::new)).collect()
 }
 
 impl Request {
     /// End a stream of events with its first event, which shows that it is one.
     pub fn end_with_first_event(&mut self) {
         if let Some(stream) = &mut self.stream {
-            (stream.until, stream.for_ns) = (Some(1), None);
+            (stream.until, stream.for_ns, stream.least) = (Some(1), None, 1);
         }
         if let Some(stream) = &mut self.expect.stream {
             stream.events = 1;

@@ -18,6 +18,7 @@ mod jobs;
 mod journeys;
 mod loads;
 mod makers;
+mod messages;
 mod parts;
 mod pauses;
 mod pipelines;

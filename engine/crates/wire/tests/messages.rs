@@ -1,0 +1,89 @@
+//! What is looked at in messages of JSON is what a full reader finds there.
+
+use proptest::prelude::*;
+use redline_wire::{Amount, Counts, EventKind, EventReader, MessageCounts, MessageRules, Place, Pointer};
+use serde_json::{Value, json};
+
+fn read(rules: MessageRules, lines: &[&str]) -> MessageCounts {
+    let mut reader = EventReader::new(EventKind::Ndjson, Some(rules.keep()));
+    for line in lines {
+        reader.data(line.as_bytes(), false);
+        reader.data(b"\n", true);
+    }
+    reader.end();
+    reader.counts()
+}
+
+fn place(text: &str) -> Place {
+    Place::new(Pointer::parse(text).unwrap())
+}
+
+fn counts_at(pointer: &str, line: &str) -> bool {
+    let counts = Counts::Json(vec![place(pointer)]);
+    read(MessageRules { counts, ..MessageRules::default() }, &[line]).counted == 1
+}
+
+#[test]
+fn a_value_counts_unless_it_is_null_or_empty() {
+    for something in ["0", "false", "true", "-1.5e3", r#""x""#, r#""\"""#, "[0]", "[ [] ]", r#"{"a":null}"#] {
+        assert!(counts_at("/a", &format!(r#"{{"b": [1, {{"a": 2}}], "a" : {something}}}"#)), "{something}");
+    }
+    for nothing in ["null", r#""""#, "[]", "[ ]", "{ }"] {
+        assert!(!counts_at("/a", &format!(r#"{{"a":{nothing}}}"#)), "{nothing}");
+    }
+    for none in ["[DONE]", "", "{", r#"{"a"#, r#"{"a":"#, r#"{"b":1}"#, r#"{"b":{"a":1}}"#, "7", r#"{"b" 1}"#, "[,]"] {
+        assert!(!counts_at("/a", none), "{none}");
+    }
+    assert!(counts_at("/a~1b/1", r#"{"a/b":[0,1]}"#));
+    assert!(counts_at("/é", "{\"\\u00e9\":1}"));
+    assert!(!counts_at("/01", "[1, 2]"));
+}
+
+#[test]
+fn amounts_are_added_or_are_the_most_so_far() {
+    let lines = [r#"{"n": 3}"#, r#"{"m": 4}"#, r#"{"n": 5.9}"#, r#"{"n": -1}"#, r#"{"n": "7"}"#];
+    let with = |amount| read(MessageRules { amount, ..MessageRules::default() }, &lines).amount;
+    assert_eq!(with(Amount::Each(vec![place("/n"), place("/m")])), 12);
+    assert_eq!(with(Amount::Total(vec![place("/n")])), 5);
+    assert_eq!(with(Amount::Bytes), lines.iter().map(|line| line.len() as u64).sum::<u64>());
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[ab\"\\\\{}\\[\\],:é\u{1}]{0,4}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::hash_map("[ab\"\\\\]{0,2}", inner, 0..4).prop_map(|map| json!(map)),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_stands_at_a_pointer_is_what_a_reader_finds(
+        value in value(),
+        steps in prop::collection::vec("[ab\"\\\\]{0,2}|[0-3]", 0..4),
+        pretty in any::<bool>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let pointer: String = steps.iter().flat_map(|step| ["/", step]).collect();
+        let found = value.pointer(&pointer);
+        let is_something = found.is_some_and(|found| match found {
+            Value::Null => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(members) => !members.is_empty(),
+            _ => true,
+        });
+        let text = if pretty { serde_json::to_string_pretty(&value).unwrap().replace('\n', " ") } else { value.to_string() };
+        prop_assert_eq!(counts_at(&pointer, &text), is_something, "{} at {}", text, pointer);
+        // No part of it breaks the reader.
+        let part = String::from_utf8_lossy(&text.as_bytes()[..cut.index(text.len() + 1)]).into_owned();
+        counts_at(&pointer, &part);
+    }
+}

@@ -1,0 +1,151 @@
+"""Objectives and conditions about the messages of conversations."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from redline.model import Counts, Histogram, Interval, Objective, Outcomes, RequestTraffic, StreamTraffic
+from redline.schema.abort_when import parse_abort_rule
+from redline.schema.objectives import parse_objectives
+from redline.search.evidence import Evidence, ProbeSlice, RequestSeen
+from redline.search.steps import reason, state_of
+from redline.stats.abort import AbortJudge
+from redline.stats.objectives import EvaluatedObjective, LoadTotals, evaluate_objective
+
+MS = 1_000_000
+
+
+def streams(first_ms: Iterable[float] = (), gaps_ms: Iterable[float] = (), good: int = 0) -> StreamTraffic:
+    gaps = Histogram.of([ms * MS for ms in gaps_ms])
+    return StreamTraffic(
+        first_event=Histogram.of([ms * MS for ms in first_ms]), gaps=gaps, slowest_gap=gaps, per_message=gaps, good=good
+    )
+
+
+def totals(seen: StreamTraffic | None, due: int = 1000, late_ms: float = 0.0) -> LoadTotals:
+    response = Histogram.of([2000 * MS] * due)
+    lateness = Histogram.of([late_ms * MS] * due)
+    counts = Counts(due=due, outcomes=Outcomes(ok=due))
+    late_ns = int(late_ms * MS)
+    return LoadTotals(counts, due, response, response, lateness, late_ns, 10.0, streams=seen, conversations=due)
+
+
+def judged(text: str, seen: LoadTotals) -> EvaluatedObjective:
+    (objective,) = parse_objectives(text)
+    return evaluate_objective(objective, seen)
+
+
+def test_each_time_is_judged_by_itself() -> None:
+    seen = totals(streams([100.0] * 940 + [400.0] * 60, [10.0] * 9900 + [90.0] * 100))
+    assert judged("first-message p50 < 300ms", seen).state == "met"
+    assert judged("first-message p95 < 300ms", seen).state == "missed"
+    assert judged("gap p99 < 80ms", seen).state == "met"
+    assert judged("gap p99.9 < 80ms", seen).state == "missed"
+    assert judged("slowest-gap max < 80ms", seen).state == "missed"
+    assert judged("per-message p50 < 11ms", seen).state == "met"
+    assert judged("p50 < 1s", seen).state == "missed", "the whole is another time"
+
+
+def test_a_late_client_excuses_first_messages_and_no_gaps() -> None:
+    seen = totals(streams([310.0] * 1000, [90.0] * 1000), late_ms=50.0)
+    assert judged("first-message p95 < 300ms", seen).state == "not known"
+    assert judged("gap p95 < 80ms", seen).state == "missed"
+    assert judged("first-message p95 < 300ms", totals(streams([310.0] * 1000))).state == "missed"
+
+
+def test_goodput_is_of_all_that_were_due() -> None:
+    assert judged("goodput > 95%", totals(streams(good=960))) == EvaluatedObjective("met", 0.96)
+    assert judged("goodput > 97%", totals(streams(good=960))).state == "missed"
+    assert judged("goodput > 97%", totals(streams(good=960), late_ms=20.0)).state == "not known"
+
+
+def test_without_messages_nothing_is_known() -> None:
+    for text in ("gap p50 < 1s", "goodput > 1%"):
+        assert judged(text, totals(None)).state == "not known"
+    earlier = StreamTraffic(first_event=Histogram.of([1.0]), gaps=Histogram())
+    assert judged("slowest-gap p50 < 1s", totals(earlier)).state == "not known"
+    few = judged("gap p99 < 1s", totals(streams(gaps_ms=[1.0] * 30)))
+    assert (few.state, few.reason) == ("not known", "30 messages are too few for gap p99")
+
+
+def test_one_of_several_requests_has_its_own_messages() -> None:
+    outcomes = Outcomes(ok=100)
+    chat = RequestTraffic(
+        completed=100,
+        outcomes=outcomes,
+        response=Histogram(),
+        body_bytes=1,
+        streams=streams(gaps_ms=[5.0] * 99, good=90),
+    )
+    seen = totals(streams(gaps_ms=[50.0] * 999))
+    by_request = LoadTotals(**{**vars(seen), "requests": {"chat": chat}})
+    gap = Objective(metric="gap p50", below=True, limit=10 * MS, text="", request="chat")
+    assert evaluate_objective(gap, by_request).state == "met"
+    good = Objective(metric="goodput", below=False, limit=0.5, text="", request="chat")
+    assert evaluate_objective(good, by_request) == EvaluatedObjective("met", 0.9)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("goodput < 95%", "takes a lower bound"),
+        ("gap p99 > 1s", "takes an upper bound"),
+        ("gap < 1s", "is not a metric"),
+        ("gap p98 < 1s", "is not a metric"),
+        ("goodput > 100%", "can never be met"),
+    ],
+)
+def test_wrong_conditions_are_refused(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        parse_objectives(text)
+
+
+def interval(at: int, seen: StreamTraffic | None) -> Interval:
+    times = Histogram.of([MS] * 20)
+    return Interval.model_validate(
+        {
+            "phase": "measure",
+            "index": at,
+            "start_ns": at * 500 * MS,
+            "end_ns": (at + 1) * 500 * MS,
+            "counts": Counts(due=20, outcomes=Outcomes(ok=20)),
+            "response": times,
+            "service": times,
+            "lateness": times,
+            "streams": seen,
+            "engine_cpu_ns": 1,
+        }
+    )
+
+
+def test_slow_messages_end_a_load_early() -> None:
+    def said(seen: StreamTraffic | None) -> str:
+        judge = AbortJudge([parse_abort_rule("gap p99 > 50ms for 1s")])
+        return [judge.seen(interval(at, seen)) for at in range(4)][-1]
+
+    assert said(streams(gaps_ms=[90.0] * 100)).startswith("gap p99 > 50ms for 1s: gap p99 was 90")
+    assert said(streams(gaps_ms=[9.0] * 1000)) == ""
+    assert said(None) == "", "an interval without messages shows nothing"
+
+
+def probe(gaps_ms: Iterable[float], good: int) -> Evidence:
+    slices = tuple(ProbeSlice(0.1, 10, 10, 0, Histogram.of([MS] * 10)) for _ in range(100))
+    times = Histogram.of([ms * MS for ms in gaps_ms])
+    messages: dict[tuple[str | None, str], RequestSeen] = {
+        (None, "gap"): RequestSeen(times.count, times.count, 0, times),
+        (None, "goodput"): RequestSeen(1000, good, 1000 - good, Histogram()),
+    }
+    return Evidence(100.0, slices, messages=messages)
+
+
+def test_a_search_judges_messages() -> None:
+    gap, good = parse_objectives("gap p99 < 80ms, goodput > 90%")
+    fine, slow = probe([10.0] * 9990 + [90.0] * 10, 990), probe([10.0] * 9000 + [90.0] * 1000, 600)
+    assert [state_of((fine,), objective) for objective in (gap, good)] == ["met", "met"]
+    assert [state_of((slow,), objective) for objective in (gap, good)] == ["missed", "missed"]
+    assert state_of((probe([10.0] * 9895 + [90.0] * 105, 900),), gap) == "not known", "too near to tell"
+    (first,) = parse_objectives("first-message p95 < 1s")
+    assert state_of((fine,), first) == "not known"
+    assert reason(fine, first) == "no conversation had such messages"
+    (most,) = parse_objectives("gap max < 80ms")
+    assert state_of((fine,), most) == "missed"
