@@ -8,9 +8,9 @@ from typing import Protocol
 from redline.analysis.percentiles import percentiles
 from redline.findings import Touch, Touched, is_late_at
 from redline.findings.arrivals import bunched_sends
-from redline.findings.two_modes import gap_text, gaps_of, unstable_percentile
+from redline.findings.two_modes import by_metric, gap_text, gaps_of, unstable_percentile
 from redline.model import Bound, Finding, Histogram, Metric, Percentile
-from redline.stats import QUANTILE_OF, enough_beyond
+from redline.stats import QUANTILE_OF, Trial, enough_beyond
 from redline.stats.gaps import Gap, gaps_at
 
 
@@ -34,13 +34,15 @@ class HasTimes(Protocol):
 class Times:
     """The response times of loads, and what bounds them from below.
 
-    `bunched`: a late engine sent requests in bunches, which wait for each other in the server.
+    `bunched`: a late engine sent requests in bunches, which wait for each other in the server. `known_gaps` are those
+    of the response times, if they are at hand.
     """
 
     response: Histogram
     service: Histogram
     lateness: Histogram
     bunched: bool = False
+    known_gaps: Mapping[float, Gap] | None = None
 
     @classmethod
     def of(cls, traffics: Iterable[HasTimes], findings: Iterable[Finding] = ()) -> "Times":
@@ -50,8 +52,13 @@ class Times:
             Histogram.merged(traffic.response for traffic in made),
             Histogram.merged(traffic.service for traffic in made),
             Histogram.merged(traffic.lateness for traffic in made),
-            any(finding.kind == bunched_sends.kind for finding in findings),
+            _is_bunched(findings),
         )
+
+    @classmethod
+    def of_trial(cls, trial: Trial, traffic: HasTimes, findings: Iterable[Finding] = ()) -> "Times":
+        """The times of a trial with this traffic."""
+        return cls(traffic.response, traffic.service, traffic.lateness, _is_bunched(findings), trial.gaps)
 
     def left_at(self, q: float | None, touch: Touch | None) -> Touch | None:
         """What a finding leaves of a percentile, or of the mean if `q` is None: lateness touches what it makes up.
@@ -81,7 +88,7 @@ class Times:
     @cached_property
     def gaps(self) -> Mapping[Metric, Gap]:
         """The percentiles that lie in a gap of the response times."""
-        return gaps_of(self.response)
+        return gaps_of(self.response) if self.known_gaps is None else by_metric(self.known_gaps)
 
     def bound(self, metric: Metric, touch: Touch | None) -> Bound | None:
         """What is known in place of the mean or a percentile; None if the number is known, or too few were measured."""
@@ -116,17 +123,27 @@ class Times:
                 yield Percentile(q=point.q, ns=point.ns, bound="at most", at_least_ns=round(low or 0.0))
 
 
+def _is_bunched(findings: Iterable[Finding]) -> bool:
+    return any(finding.kind == bunched_sends.kind for finding in findings)
+
+
 def _at(times: Histogram, q: float | None) -> float:
     return times.mean_ns if q is None else float(times.quantile_ns(q))
 
 
-def load_bounds(touched: Touched, times: Times, rate_per_s: float, received_per_s: float) -> dict[Metric, Bound]:
-    """What is known in place of the numbers of a load that its findings hide."""
+def load_bounds(
+    touched: Touched,
+    times: Times,
+    rate_per_s: float,
+    received_per_s: float,
+    of_times: Iterable[Metric] = (Metric.MEAN, *QUANTILE_OF),
+) -> dict[Metric, Bound]:
+    """What is known in place of the numbers of a load that its findings hide; `of_times` are those of its times."""
     bounds = {}
     if touch := touched.get("throughput"):
         for metric, value in ((Metric.THROUGHPUT, rate_per_s), (Metric.RECEIVED, received_per_s)):
             bounds[metric] = bound_by(touch, metric, value if touch.leaves == "at least" else None)
-    for metric in (Metric.MEAN, *QUANTILE_OF):
+    for metric in of_times:
         if bound := times.bound(metric, touched.get("response times")):
             bounds[metric] = bound
     return bounds

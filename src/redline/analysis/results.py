@@ -46,6 +46,7 @@ from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyon
 from redline.stats.estimate import estimate
 from redline.stats.gaps import Gap
 from redline.stats.samples import Merged, Quantiles
+from redline.stats.trials import decode_together
 
 
 @dataclass(frozen=True)
@@ -358,7 +359,9 @@ def judged_cell(
 
     `ceiling_per_s` is the rate of the ceiling in its scenario and load, if one was measured.
     """
-    judged = [judged_trial(cell, recording, is_load=detail.is_load) for recording in recordings]
+    made = list(recordings)
+    decode_together(made)
+    judged = [judged_trial(cell, recording, is_load=detail.is_load) for recording in made]
     trials, results = [trial for trial, _ in judged], tuple(result for _, result in judged)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
     result = CellResult(

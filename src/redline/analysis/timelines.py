@@ -64,7 +64,7 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
     if traffic is None or not intervals:
         return None
     merged = _merged(intervals, steps)
-    table = HistogramTable([step.response for step in merged])
+    table = trial.responses if merged == [*trial.intervals] else HistogramTable([step.response for step in merged])
     edges = np.array([merged[0].start_ns, *(step.end_ns for step in merged)])
     sampled = _MonitorSteps(recording, traffic, edges)
     facts = recording.runtime

@@ -3,14 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from redline.model import Estimate, Metric, Verdict
-from redline.stats.distributions import t_quantile, t_tail
+from redline.stats.distributions import pairs_of, t_quantile, t_tail
 from redline.stats.samples import CONFIDENCE, Floats, LogRatios, Quantiles, Sample, resamples
 from redline.stats.series import median
 
@@ -265,14 +263,8 @@ def middle(values: Floats) -> float:
     Sources: Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963; Shamos, Geometry and Statistics, 1976.
     docs/decisions/0019-tails.md has the study.
     """
-    rows, columns = _pairs(len(values), 0)
+    rows, columns = pairs_of(len(values), 0)
     return median((values[rows] + values[columns]) / 2)
-
-
-@lru_cache(64)
-def _pairs(n: int, apart: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of all pairs of n values which are at least so far apart."""
-    return np.triu_indices(n, apart)
 
 
 def middle_variance(values: Floats) -> tuple[float, float]:
@@ -283,7 +275,7 @@ def middle_variance(values: Floats) -> tuple[float, float]:
     sqrt(pi / 3).
     """
     n = len(values)
-    rows, columns = _pairs(n, 1)
+    rows, columns = pairs_of(n)
     factor, freedom = _FEW.get(n) or (_FACTOR - _FACTOR_LESS / n, _FREEDOM * (n - 1))
     return (factor * median(np.abs(values[rows] - values[columns]))) ** 2 / n, freedom
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from redline.stats.distributions import beta_below, kendall_p
+from redline.stats.distributions import beta_below, kendall_p, pairs_of
 from redline.stats.samples import Floats
 
 FEWEST_FOR_TREND = 7
@@ -76,8 +76,8 @@ def trend(values: Sequence[float] | Floats, chance: float) -> float:
 def slope(at: Sequence[float], values: Sequence[float] | Floats) -> float:
     """The slope of the Theil-Sen line: the median slope of all pairs of values (at least two) at different places."""
     places, heights = np.asarray(at, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    rows, columns = np.triu_indices(len(places), 1)
-    return float(np.median((heights[columns] - heights[rows]) / (places[columns] - places[rows])))
+    rows, columns = pairs_of(len(places))
+    return median((heights[columns] - heights[rows]) / (places[columns] - places[rows]))
 
 
 def interval_excess(values: Sequence[float], chance: float) -> float:
