@@ -134,8 +134,7 @@ def _touch(touched: Touched, traffic: MeasuredTraffic | Traffic | None, metric: 
     touch, is_time = touched.get(numbers_of(metric)), numbers_of(metric) == "response times"
     if touch is None or traffic is None or not is_time:
         return touch
-    times = Times(traffic.response, traffic.service, traffic.lateness)
-    return times.left_at(QUANTILE_OF.get(metric), touch)
+    return Times.of([traffic]).left_at(QUANTILE_OF.get(metric), touch)
 
 
 def _by_trial(trial: Trial) -> dict[Metric, float]:

@@ -55,7 +55,7 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     blames="server",
     touches={"response times": "at least", "service times": "at least"},
 )
-def rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
+def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due in the window without a right answer within it.
 
     Percentiles of a queue that never drains measure the length of the trial.
@@ -65,14 +65,15 @@ def rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | Non
     if not isinstance(cell.load.shape, Open):
         return None
     # Relative to due requests, not rate x time: the number of Poisson arrivals varies, which is no fault.
-    missed = 1.0 - trial.answered / traffic.counts.due
+    answered = traffic.answered
+    missed = 1.0 - answered / traffic.counts.due
     message = (
-        f"{trial.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
-        f"{percent(max(missed, 0.0))} of the rate was missed."
+        f"{answered / traffic.seconds:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s "
+        f"due: {percent(max(missed, 0.0))} of the rate was missed."
     )
     ended = traffic.counts.outcomes
     failed = ended.errors - (ended.timeout + ended.in_flight + ended.unsent)
-    advice = _FAILED if 2 * failed > traffic.counts.due - trial.answered else None
+    advice = _FAILED if 2 * failed > traffic.counts.due - answered else None
     return Observation(missed, message, advice=advice)
 
 

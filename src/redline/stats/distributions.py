@@ -18,6 +18,8 @@ _MOST_TERMS = 1_000_000
 _CLOSE = 1e-12
 """A step of Newton's method that is this small leaves an error of its square."""
 _NORMAL = NormalDist()
+_FEW = 100
+"""Values up to which the places of their pairs are remembered: those of more would take much memory."""
 
 
 def normal_quantile(p: float) -> float:
@@ -210,9 +212,13 @@ def _binomial_quantile(share: float, count: int, q: float) -> int:
     return number
 
 
-@lru_cache(64)
 def pairs_of(n: int, apart: int = 1) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The places of all pairs of n values which are at least so far apart."""
+    return _few_pairs(n, apart) if n <= _FEW else np.triu_indices(n, apart)
+
+
+@lru_cache(64)
+def _few_pairs(n: int, apart: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(n, apart)
 
 

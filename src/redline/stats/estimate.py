@@ -70,16 +70,22 @@ def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
     if isinstance(sample, LogRatios) and against is None:  # the closed form of the bootstrap of a mean
         return Spread(float(sample.logs.var(ddof=1)) / sample.n, sample.n - 1)
     values = sample.resampled
-    others = against.resampled if against else np.ones_like(values)
-    if np.any(values <= 0) or np.any(others <= 0):
+    if np.minimum.reduce(values) <= 0:
         return None
-    return Spread(_bootstrap_variance(np.log(values) - np.log(others), sample.n), sample.n - 1)
+    logs = np.log(values)
+    if against is not None:
+        others = against.resampled
+        if np.minimum.reduce(others) <= 0:
+            return None
+        logs -= np.log(others)
+    return Spread(_bootstrap_variance(logs, sample.n), sample.n - 1)
 
 
 def _bootstrap_variance(values: Floats, n: int) -> float:
     probability = resamples(n).probability
-    mean = float(values @ probability)
-    return float((values - mean) ** 2 @ probability) * n / (n - 1)
+    off = values - float(values @ probability)
+    off *= off
+    return float(off @ probability) * n / (n - 1)
 
 
 def within_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
@@ -100,9 +106,12 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
         scores = scores - theirs
     trials, batches = scores.shape
     by_batch, by_trial = np.add.reduce(scores, axis=0) / trials, np.add.reduce(scores, axis=1, keepdims=True) / batches
-    residuals = scores - by_batch - by_trial + np.add.reduce(scores, axis=None) / scores.size
+    residuals = scores - by_batch
+    residuals -= by_trial
+    residuals += np.add.reduce(scores, axis=None) / scores.size
+    residuals *= residuals
     freedom = (trials - 1) * (batches - 1)
-    return Spread(float((residuals**2).sum()) / freedom * trials * batches, freedom)
+    return Spread(float(np.add.reduce(residuals, axis=None)) / freedom * trials * batches, freedom)
 
 
 def over_hosts(logs: Floats, hosts: Sequence[str]) -> Spread | None:

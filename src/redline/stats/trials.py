@@ -4,7 +4,7 @@ import contextlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,7 +51,16 @@ FEWEST_BEYOND = 10
 
 def enough_beyond(count: int, q: float) -> bool:
     """Whether `count` requests are enough for their quantile `q`; for the lower half any number is."""
-    return count > 0 and (q <= 0.5 or round(count * (1 - q), 6) >= FEWEST_BEYOND)
+    return count >= _enough(q)
+
+
+@cache
+def _enough(q: float) -> int:
+    """The fewest requests of which, but for rounding, `FEWEST_BEYOND` lie beyond the quantile."""
+    needed = requests_needed(q)
+    while needed > 1 and round((needed - 1) * (1 - q), 6) >= FEWEST_BEYOND:
+        needed -= 1
+    return needed
 
 
 def requests_needed(q: float) -> int:
