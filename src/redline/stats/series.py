@@ -81,7 +81,7 @@ def slope(at: Sequence[float], values: Sequence[float] | Floats) -> float:
     """The slope of the Theil-Sen line: the median slope of all pairs of values (at least two) at different places."""
     places, heights = np.asarray(at, dtype=np.float64), np.asarray(values, dtype=np.float64)
     rows, columns = pairs_of(len(places))
-    return median((heights[columns] - heights[rows]) / (places[columns] - places[rows]))
+    return median((heights[columns] - heights[rows]) / (places[columns] - places[rows])) + 0.0  # no -0
 
 
 def interval_excess(values: Sequence[float], chance: float) -> float:
