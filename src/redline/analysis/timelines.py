@@ -230,7 +230,7 @@ class _MonitorSteps:
 
     def _coarse(self, sampled: Sequence[Edges]) -> Edges:
         """The edges of the load's steps, without as many as leave too few of the times of samples in a step."""
-        periods = [median(times[1:] - times[:-1]) for times in sampled]
+        periods = [median((times[1:] - times[:-1]).astype(np.float64)) for times in sampled]
         least = _PER_STEP * max(periods, default=0.0)
         first, *between, last = self._edges.tolist()
         kept = [first]

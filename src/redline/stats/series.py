@@ -185,7 +185,8 @@ def clipped(values: Floats) -> Floats:
 def _windows(n: int) -> NDArray[np.intp]:
     """The places of the `WINDOW` points around each of n; beyond the ends those of the ends."""
     around = np.arange(WINDOW) - WINDOW // 2
-    return np.clip(np.arange(n)[:, np.newaxis] + around, 0, n - 1)
+    places: NDArray[np.intp] = np.clip(np.arange(n)[:, np.newaxis] + around, 0, n - 1)
+    return places
 
 
 _few_windows = cache(_windows)
