@@ -2,7 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 # Import nothing of ours: the script also uses this module for completing words, without pydantic.
@@ -34,6 +35,16 @@ def leave_the_callers_repository() -> None:
     """
     for name in NAMES_A_REPOSITORY:
         os.environ.pop(name, None)
+
+
+@contextmanager
+def outside_the_callers_repository() -> Iterator[None]:
+    """Leave out these variables for a block: see `leave_the_callers_repository`."""
+    kept = {name: os.environ.pop(name) for name in NAMES_A_REPOSITORY if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
 
 
 def git_command(folder: Path, *args: str) -> list[str]:

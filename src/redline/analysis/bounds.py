@@ -1,6 +1,6 @@
 """What is known of each number of a load that an invalid finding touches: a bound, or only why it is not known."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -8,9 +8,9 @@ from typing import Protocol
 from redline.analysis.percentiles import percentiles
 from redline.findings import Touch, Touched, is_late_at
 from redline.findings.arrivals import bunched_sends
-from redline.findings.two_modes import gap_text, gaps_of, unstable_percentile
+from redline.findings.two_modes import by_metric, gap_text, gaps_of, unstable_percentile
 from redline.model import Bound, Finding, Histogram, Metric, Percentile
-from redline.stats import QUANTILE_OF, enough_beyond
+from redline.stats import QUANTILE_OF, Trial, enough_beyond
 from redline.stats.gaps import Gap, gaps_at
 
 
@@ -34,24 +34,38 @@ class HasTimes(Protocol):
 class Times:
     """The response times of loads, and what bounds them from below.
 
-    `bunched`: a late engine sent requests in bunches, which wait for each other in the server.
+    `bunched`: a late engine sent requests in bunches, which wait for each other in the server. `known_gaps` are those
+    of the response times, if they are at hand.
     """
 
-    response: Histogram
-    service: Histogram
-    lateness: Histogram
+    loads: tuple[HasTimes, ...]
     bunched: bool = False
+    known_gaps: Mapping[float, Gap] | None = None
 
     @classmethod
     def of(cls, traffics: Iterable[HasTimes], findings: Iterable[Finding] = ()) -> "Times":
         """The times of these loads together, with the findings about them."""
-        made = tuple(traffics)
-        return cls(
-            Histogram.merged(traffic.response for traffic in made),
-            Histogram.merged(traffic.service for traffic in made),
-            Histogram.merged(traffic.lateness for traffic in made),
-            any(finding.kind == bunched_sends.kind for finding in findings),
-        )
+        return cls(tuple(traffics), _is_bunched(findings))
+
+    @classmethod
+    def of_trial(cls, trial: Trial, traffic: HasTimes, findings: Iterable[Finding] = ()) -> "Times":
+        """The times of a trial with this traffic."""
+        return cls((traffic,), _is_bunched(findings), trial.gaps)
+
+    @cached_property
+    def response(self) -> Histogram:
+        """The response times of all loads."""
+        return _together([load.response for load in self.loads])
+
+    @cached_property
+    def service(self) -> Histogram:
+        """The service times of all loads."""
+        return _together([load.service for load in self.loads])
+
+    @cached_property
+    def lateness(self) -> Histogram:
+        """How late the engine took up the requests of all loads."""
+        return _together([load.lateness for load in self.loads])
 
     def left_at(self, q: float | None, touch: Touch | None) -> Touch | None:
         """What a finding leaves of a percentile, or of the mean if `q` is None: lateness touches what it makes up.
@@ -81,7 +95,7 @@ class Times:
     @cached_property
     def gaps(self) -> Mapping[Metric, Gap]:
         """The percentiles that lie in a gap of the response times."""
-        return gaps_of(self.response)
+        return gaps_of(self.response) if self.known_gaps is None else by_metric(self.known_gaps)
 
     def bound(self, metric: Metric, touch: Touch | None) -> Bound | None:
         """What is known in place of the mean or a percentile; None if the number is known, or too few were measured."""
@@ -100,33 +114,54 @@ class Times:
         return tuple(self._points(touch))
 
     def _points(self, touch: Touch | None) -> Iterator[Percentile]:
-        points = percentiles(self.response)
-        gaps = gaps_at(self.response, [point.q for point in points if 0 < point.q < 1])
-        for point in points:
-            left = self.left_at(point.q, touch)
-            gap = gaps.get(point.q)
-            if left is None and gap is not None:
-                yield Percentile(q=point.q, ns=gap.high_ns, bound="at most", at_least_ns=gap.low_ns)
-            elif left is None:
+        for measured, point in zip(percentiles(self.response), known_points(self.response), strict=True):
+            left = self.left_at(measured.q, touch)
+            if left is None:
                 yield point
             elif left.leaves == "at least":
-                yield Percentile(q=point.q, ns=point.ns, bound="at least")
+                yield Percentile(q=measured.q, ns=measured.ns, bound="at least")
             elif left.leaves == "at most":
-                low, _ = self.ends_ns(point.q, left)
-                yield Percentile(q=point.q, ns=point.ns, bound="at most", at_least_ns=round(low or 0.0))
+                low, _ = self.ends_ns(measured.q, left)
+                yield Percentile(q=measured.q, ns=measured.ns, bound="at most", at_least_ns=round(low or 0.0))
+
+
+def known_points(response: Histogram) -> tuple[Percentile, ...]:
+    """The distribution of response times that no finding touches; a percentile in a gap has its ends."""
+    points = percentiles(response)
+    gaps = gaps_at(response, [point.q for point in points if 0 < point.q < 1])
+    return tuple(
+        point
+        if (gap := gaps.get(point.q)) is None
+        else Percentile(q=point.q, ns=gap.high_ns, bound="at most", at_least_ns=gap.low_ns)
+        for point in points
+    )
+
+
+def _together(parts: Sequence[Histogram]) -> Histogram:
+    return parts[0] if len(parts) == 1 else Histogram.merged(parts)
+
+
+def _is_bunched(findings: Iterable[Finding]) -> bool:
+    return any(finding.kind == bunched_sends.kind for finding in findings)
 
 
 def _at(times: Histogram, q: float | None) -> float:
     return times.mean_ns if q is None else float(times.quantile_ns(q))
 
 
-def load_bounds(touched: Touched, times: Times, rate_per_s: float, received_per_s: float) -> dict[Metric, Bound]:
-    """What is known in place of the numbers of a load that its findings hide."""
+def load_bounds(
+    touched: Touched,
+    times: Times,
+    rate_per_s: float,
+    received_per_s: float,
+    of_times: Iterable[Metric] = (Metric.MEAN, *QUANTILE_OF),
+) -> dict[Metric, Bound]:
+    """What is known in place of the numbers of a load that its findings hide; `of_times` are those of its times."""
     bounds = {}
     if touch := touched.get("throughput"):
         for metric, value in ((Metric.THROUGHPUT, rate_per_s), (Metric.RECEIVED, received_per_s)):
             bounds[metric] = bound_by(touch, metric, value if touch.leaves == "at least" else None)
-    for metric in (Metric.MEAN, *QUANTILE_OF):
+    for metric in of_times:
         if bound := times.bound(metric, touched.get("response times")):
             bounds[metric] = bound
     return bounds

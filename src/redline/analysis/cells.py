@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from redline.analysis.bounds import Times
+from redline.analysis.bounds import Times, known_points
 from redline.analysis.objectives import objective_results
 from redline.analysis.percentiles import (
     LoadedRequests,
@@ -67,13 +67,14 @@ def cell_report(
     `sliced`: the cell was measured only in duets, so it has no trials, and its levels are those of slices.
     """
     cell = result.cell
-    timed = sliced.traffic if sliced else _traffic(result.leaving("response times"))
+    of_times = () if sliced else result.leaving("response times")
+    timed = sliced.traffic if sliced else _traffic(of_times)
     served = sliced.traffic if sliced else _traffic(result.leaving("service times"))
     loaded = [trial.numbers.traffic for trial in result.trials if trial.numbers.traffic]
     loads = [start for start, _ in sliced.made] if sliced else [trial.numbers for trial in result.trials]
     agreed = [load.traffic.tls for load in loads if load.traffic]
     sent = [traffic.threads for traffic in loaded]
-    response = Histogram.merged(traffic.response for traffic in timed)
+    response = Histogram.merged(traffic.response for traffic in timed) if sliced else result.response_of(of_times)
     counted = sliced.traffic if sliced else _counted(result)
     counts = Counts.merged(traffic.counts for traffic in counted)
     response_curve, service_curve = _curves(result, sliced) if with_curves else ((), ())
@@ -97,7 +98,7 @@ def cell_report(
         counts=counts,
         answers=counts.by_status(cell.scenario.statuses),
         response=response,
-        response_percentiles=Times.of(timed).points(None) if timed else _bounded_percentiles(result),
+        response_percentiles=known_points(response) if timed else _bounded_percentiles(result),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in served))
         if served
         else _bounded_service(result),

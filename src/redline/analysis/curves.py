@@ -1,7 +1,7 @@
 """Distributions of cells with their intervals, and the difference of a cell's from its baseline's. Pure."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from redline.model import (
     Metric,
     SharesCompared,
 )
-from redline.stats import Quantiles, enough_beyond
+from redline.stats import QUANTILE_OF, Quantiles, enough_beyond
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, ShareDifferences, share_differences, times_between
 from redline.stats.estimate import estimate
@@ -41,7 +41,9 @@ def response_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[Bande
         return _of_starts([traffic.response for traffic in sliced.traffic])
     whole = result.having(Metric.P50) if result.leaving("response times") else ()
     sample = result.sample(Metric.P50) if whole else None
-    return _of_trials(sample.merged, sample.hosts) if isinstance(sample, Quantiles) else ()
+    if not isinstance(sample, Quantiles):
+        return ()
+    return _of_trials(sample.merged, sample.hosts, QUANTILE_OF.values())
 
 
 def service_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[BandedPercentile, ...]:
@@ -68,10 +70,13 @@ def grid(count: int) -> tuple[float, ...]:
     return tuple(q for q in (*_COARSE, *fine) if enough_beyond(count, q))
 
 
-def _of_trials(merged: Merged, hosts: tuple[str, ...]) -> tuple[BandedPercentile, ...]:
-    """The percentiles as the report estimates them; the shortest time has no interval."""
-    points = []
-    for sample in Quantiles.several(merged, grid(sum(part.count for part in merged.histograms))):
+def _of_trials(merged: Merged, hosts: tuple[str, ...], others: Iterable[float] = ()) -> tuple[BandedPercentile, ...]:
+    """The percentiles as the report estimates them; the shortest time has no interval.
+
+    `others` are estimated later: their samples are computed with these.
+    """
+    points, wanted = list[BandedPercentile](), grid(sum(part.count for part in merged.histograms))
+    for sample in Quantiles.several(merged, [*dict.fromkeys((*wanted, *others))])[: len(wanted)]:
         sample.hosts = hosts
         points.append(_point(sample.q, sample.value, estimate(sample, Metric.P50) if sample.q else None))
     return tuple(points)

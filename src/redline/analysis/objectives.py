@@ -31,9 +31,9 @@ def objective_results(cell_result: "CellResult", objectives: Iterable[Objective]
     number, or a bound of it, is.
     """
     cell = cell_result.cell
-    if cell.role == "ceiling":
-        return ()
     applying = [objective for objective in objectives if objective.applies_to(cell)]
+    if cell.role == "ceiling" or not applying:
+        return ()
     made = _measured(cell_result, cell_result.used or [trial.numbers for trial in cell_result.trials])
     if lost := _lost(cell_result):
         return missed_all(applying, made, lost)

@@ -46,7 +46,7 @@ from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyon
 from redline.stats.estimate import estimate
 from redline.stats.gaps import Gap
 from redline.stats.samples import Merged, Quantiles
-from redline.stats.trials import MESSAGE_QUANTILES
+from redline.stats.trials import MESSAGE_QUANTILES, decode_together
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class CellResult:
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
     _estimates: dict[Metric, Estimate] = field(default_factory=dict, compare=False, repr=False)
     _merged: dict[tuple[int, ...], Merged] = field(default_factory=dict, compare=False, repr=False)
+    _responses: dict[tuple[int, ...], Histogram] = field(default_factory=dict, compare=False, repr=False)
     _bounds: dict[Metric, Bound | None] = field(default_factory=dict, compare=False, repr=False)
     _reaches: dict[Metric, tuple[float, float] | None] = field(default_factory=dict, compare=False, repr=False)
 
@@ -147,8 +148,15 @@ class CellResult:
     @cached_property
     def gaps(self) -> Mapping[Metric, Gap]:
         """The percentiles that lie in a gap of the response times of all trials that it rests on."""
-        made = [trial.traffic.response for trial in self.resting if trial.traffic is not None]
-        return gaps_of(Histogram.merged(made)) if made else {}
+        resting = [trial for trial in self.resting if trial.traffic is not None]
+        return gaps_of(self.response_of(resting)) if resting else {}
+
+    def response_of(self, trials: Sequence[TrialNumbers]) -> Histogram:
+        """The response times of these trials together."""
+        made = {trial.position: trial.traffic.response for trial in trials if trial.traffic is not None}
+        if (places := tuple(made)) not in self._responses:
+            self._responses[places] = Histogram.merged(made.values())
+        return self._responses[places]
 
     def reach(self, metric: Metric) -> tuple[float, float] | None:
         """Where a metric lies that is only bounded: up to the end of what was measured, with its interval, or from it.
@@ -262,6 +270,7 @@ class CellResult:
 
     def release(self) -> None:
         """Free its decoded histograms, which are large; values computed from them stay."""
+        self._responses.clear()
         for merged in self._merged.values():
             merged.release()
         for trial in self.trials:
@@ -361,7 +370,9 @@ def judged_cell(
 
     `ceiling_per_s` is the rate of the ceiling in its scenario and load, if one was measured.
     """
-    judged = [judged_trial(cell, recording, is_load=detail.is_load) for recording in recordings]
+    made = list(recordings)
+    decode_together(made)
+    judged = [judged_trial(cell, recording, is_load=detail.is_load) for recording in made]
     trials, results = [trial for trial, _ in judged], tuple(result for _, result in judged)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
     result = CellResult(

@@ -16,6 +16,7 @@ from redline.model.hdr import SLOTS, highest_of
 from redline.model.timeline import ROWS_PER_DECADE, HeatColumn, TimedSteps, TimelineEvent, TrialTimeline
 from redline.model.traffic import TICK_NS
 from redline.stats import Trial, enough_beyond
+from redline.stats.series import median
 
 MOST_STEPS = 240
 """The most steps of a trial: more than that are merged. A plot is about as many points wide on a phone."""
@@ -64,7 +65,7 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
     if traffic is None or not intervals:
         return None
     merged = _merged(intervals, steps)
-    table = HistogramTable([step.response for step in merged])
+    table = trial.responses if merged == [*trial.intervals] else HistogramTable([step.response for step in merged])
     edges = np.array([merged[0].start_ns, *(step.end_ns for step in merged)])
     sampled = _MonitorSteps(recording, traffic, edges)
     facts = recording.runtime
@@ -203,18 +204,18 @@ class _MonitorSteps:
         """Increases of counters of time, in cores: sums over the subjects, known if that of every subject is."""
         found = {name: self._all(counter, subjects) for name, (counter, subjects) in wanted.items()}
         known = {name: parts for name, parts in found.items() if parts}
-        edges = self._coarse([series for parts in known.values() for series, _ in parts])
+        edges = self._coarse([times for parts in known.values() for _, times in parts])
         values = {}
         for name, parts in known.items():
-            cores = np.sum([_cores(series, times, edges) for series, times in parts], axis=0)
-            values[name] = _with_gaps(cores)
+            first, *others = (_cores(series, times, edges) for series, times in parts)
+            values[name] = _with_gaps(sum(others, first))
         return _as_steps(edges, values)
 
     def gauges(self, wanted: Mapping[str, str]) -> TimedSteps:
         """The largest values of gauges of the server; None where none was sampled."""
         found = {name: self._all(gauge, ("server",)) for name, gauge in wanted.items()}
         known = {name: parts[0] for name, parts in found.items() if parts}
-        edges = self._coarse([series for series, _ in known.values()])
+        edges = self._coarse([times for _, times in known.values()])
         return _as_steps(edges, {name: _with_gaps(_most(*of, edges)) for name, of in known.items()})
 
     def _all(self, name: str, subjects: Sequence[str]) -> list[tuple[Series, Edges]]:
@@ -227,19 +228,20 @@ class _MonitorSteps:
             return []
         return [(one, np.array(one.times_unix_ns, dtype=np.int64) - self._epoch) for one in series]
 
-    def _coarse(self, series: Sequence[Series]) -> Edges:
-        """The edges of the load's steps, without as many as leave too few samples in a step."""
-        periods = [float(np.median(np.diff(one.times_unix_ns))) for one in series]
+    def _coarse(self, sampled: Sequence[Edges]) -> Edges:
+        """The edges of the load's steps, without as many as leave too few of the times of samples in a step."""
+        periods = [median((times[1:] - times[:-1]).astype(np.float64)) for times in sampled]
         least = _PER_STEP * max(periods, default=0.0)
-        kept = [self._edges[0]]
-        for edge in self._edges[1:-1]:
+        first, *between, last = self._edges.tolist()
+        kept = [first]
+        for edge in between:
             if edge == self._measured_ns and edge - kept[-1] < least and len(kept) > 1:
                 kept[-1] = edge
             elif edge - kept[-1] >= least or edge == self._measured_ns:
                 kept.append(edge)
-        if len(kept) > 1 and self._edges[-1] - kept[-1] < least and kept[-1] != self._measured_ns:
+        if len(kept) > 1 and last - kept[-1] < least and kept[-1] != self._measured_ns:
             kept.pop()
-        return np.array([*kept, self._edges[-1]])
+        return np.array([*kept, last])
 
 
 Values = NDArray[np.float64]

@@ -113,7 +113,7 @@ def _judged(cell: Cell, trial: Trial, *, is_load: bool = False) -> TrialResult:
             p50_ns=None if p50 is None else int(p50),
             p99_ns=None if p99 is None else int(p99),
             cpu_per_request_ns=known.get(Metric.CPU_PER_REQUEST),
-            bounds=_bounds_of(traffic, own, findings),
+            bounds=_bounds_of(trial, own, findings),
             seconds=traffic.seconds if traffic and ended else None,
             outcomes=traffic.counts.outcomes if traffic and ended else None,
             warm_up=warm_up(cell, trial),
@@ -141,7 +141,7 @@ def _by_trial(trial: Trial) -> dict[Metric, float]:
     """The numbers of a trial that reports have of every trial."""
     traffic, made = trial.traffic, dict[Metric, float]()
     if traffic and traffic.counts.completed:
-        made[Metric.THROUGHPUT] = traffic.rate_per_s
+        made[Metric.THROUGHPUT] = trial.rate_per_s
     if traffic and traffic.response.count:
         made[Metric.P50], made[Metric.P99] = traffic.response.quantiles_ns((0.5, 0.99))
     if trial.cpu_per_request_ns is not None:
@@ -149,11 +149,13 @@ def _by_trial(trial: Trial) -> dict[Metric, float]:
     return made
 
 
-def _bounds_of(traffic: Traffic | None, touched: Touched, findings: Sequence[Finding]) -> dict[Metric, Bound]:
+def _bounds_of(trial: Trial, touched: Touched, findings: Sequence[Finding]) -> dict[Metric, Bound]:
     """What is known in place of the numbers of a trial that its findings hide."""
+    traffic = trial.traffic
     if traffic is None:
         return {}
-    known = load_bounds(touched, Times.of([traffic], findings), traffic.rate_per_s, 0.0)
+    times = Times.of_trial(trial, traffic, findings)
+    known = load_bounds(touched, times, trial.rate_per_s, 0.0, (Metric.P50, Metric.P99))
     if touch := touched.get("CPU and memory"):
         known[Metric.CPU_PER_REQUEST] = bound_by(touch, Metric.CPU_PER_REQUEST)
     by_trial = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)

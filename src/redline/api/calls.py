@@ -13,7 +13,7 @@ from redline import defaults
 from redline.analysis.compare import not_compared
 from redline.api.arguments import checked_call
 from redline.api.results import MeasurementInterrupted, RunResult, SearchResult
-from redline.api.suites import WrittenSuite, plain_data
+from redline.api.suites import WrittenSuite
 from redline.api.work import at_work, console, folder_for
 from redline.asking import places
 from redline.asking.asks import Arrivals, ComparisonAsk, Listed, LoadAsk, SearchAsk, SuiteAsk, split
@@ -35,7 +35,7 @@ from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.session import SessionEnd
 from redline.running.views import run_report
-from redline.schema.document import UnwrittenDocument
+from redline.schema.document import UnwrittenDocument, plain_data
 from redline.wording import Call, asked_by
 
 Requests = str | Path | Sequence[Mapping[str, object]]

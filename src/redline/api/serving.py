@@ -6,16 +6,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.api.suites import plain_data
-from redline.api.work import outside_the_callers_repository
 from redline.asking import places
 from redline.asking.origins import FromRepository
 from redline.asking.written import read_written
 from redline.defaults import AB_USERS, LOAD_LENGTH
 from redline.errors import LaunchError, UsageError
+from redline.git import outside_the_callers_repository
 from redline.launching.variables import check_variables
 from redline.ports import Launch, Placement, RunningServer
 from redline.running.assembly import Workplace
+from redline.schema.document import plain_data
 from redline.suite import referenced_files
 
 _NO_LOAD = {"loads": {"load": {"closed": {"users": AB_USERS}, "for": LOAD_LENGTH}}}

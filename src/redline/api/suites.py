@@ -1,10 +1,8 @@
 """Suites for `run`: of a file, or of data that a program made."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from redline.api.work import outside_the_callers_repository
 from redline.asking import places
 from redline.asking.asks import SuiteAsk
 from redline.asking.catalogues import read_catalogue
@@ -12,8 +10,9 @@ from redline.asking.origins import FromRepository
 from redline.asking.suites import read_overrides, read_suite_file
 from redline.asking.written import read_written
 from redline.errors import UsageError
+from redline.git import outside_the_callers_repository
 from redline.model import Suite
-from redline.schema.document import Plain
+from redline.schema.document import plain_data
 from redline.suite import referenced_files
 
 
@@ -72,13 +71,3 @@ class WrittenSuite:
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}", hint="name a new file") from None
         return path
-
-
-def plain_data(data: object, what: str) -> Plain:
-    """Data as YAML and JSON have it. Raises UsageError for what they do not have, such as bytes or a path."""
-    try:
-        found: Plain = json.loads(json.dumps(data, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        hint = "give mappings, lists, texts, numbers and booleans"
-        raise UsageError(f"{what} is no plain data: {error}", hint=hint) from None
-    return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from redline.cli.show import Terminal
-from redline.git import NAMES_A_REPOSITORY
+from redline.git import outside_the_callers_repository
 from redline.refusals import as_refusal
 
 
@@ -27,16 +27,6 @@ def at_work() -> Iterator[ExitStack]:
             yield stack
     finally:
         os.sched_setaffinity(0, before)
-
-
-@contextmanager
-def outside_the_callers_repository() -> Iterator[None]:
-    """Leave out, for a block, the variables that git sets for its hooks: see `leave_the_callers_repository`."""
-    kept = {name: os.environ.pop(name) for name in NAMES_A_REPOSITORY if name in os.environ}
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
 
 
 def console(*, progress: bool) -> Console:

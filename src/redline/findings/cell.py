@@ -29,10 +29,9 @@ REPEAT = "Enough were planned: find out why trials were left out or not run, fix
 
 def _series(cell: Cell, used: Sequence[Trial]) -> tuple[str, list[float]]:
     """The name and values, in the order of the run, of rates if the server sets them, otherwise of median times."""
-    traffics = [trial.traffic for trial in used if trial.traffic]
     if cell.load.saturates:
-        return "rate", [traffic.rate_per_s for traffic in traffics if traffic.rate_per_s > 0]
-    medians = (float(traffic.response.quantile_ns(0.5)) for traffic in traffics)
+        return "rate", [trial.rate_per_s for trial in used if trial.rate_per_s > 0]
+    medians = (float(trial.traffic.response.quantile_ns(0.5)) for trial in used if trial.traffic)
     return "p50 response time", [median for median in medians if median > 0]
 
 

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -117,6 +119,12 @@ def explains(found: CostGrowth | None, change: float) -> bool:
     return found is not None and abs(math.log1p(max(change, -0.99))) <= 2 * math.log1p(found.share)
 
 
+@lru_cache(64)
+def _tenths(n: int) -> list[int]:
+    """The ends of `POINTS` parts of n intervals, the longer ones first, and where the first begins."""
+    return [0, *np.cumsum([len(part) for part in np.array_split(np.arange(n), POINTS)]).tolist()]
+
+
 def _points(trial: Trial, traffic: Traffic) -> ServedCosts | None:
     """The cost of a request in stretches of the measurement, and what had been served by their middle."""
     recording = trial.recording
@@ -126,14 +134,14 @@ def _points(trial: Trial, traffic: Traffic) -> ServedCosts | None:
         return None
     before = sum(interval.counts.outcomes.total for interval in trial.intervals if interval.phase == "warmup")
     points = []
-    for part in np.array_split(np.arange(len(measured)), POINTS):
-        own = [measured[at] for at in part]
+    for first, past in pairwise(_tenths(len(measured))):
+        own = measured[first:past]
         requests = sum(interval.counts.outcomes.total for interval in own)
         answers = sum(interval.counts.completed for interval in own)
         window = (traffic.epoch_unix_ns + own[0].start_ns, traffic.epoch_unix_ns + own[-1].end_ns)
         used = [series.increase(*window) for series in whose if series is not None]
-        if None in used or not answers or sum(filter(None, used)) <= 0:
+        if None in used or not answers or (cpu_ns := sum(filter(None, used))) <= 0:
             return None
-        points.append((before + requests / 2, sum(filter(None, used)) / answers))
+        points.append((before + requests / 2, cpu_ns / answers))
         before += requests
     return ServedCosts(*np.array(points, dtype=np.float64).T)

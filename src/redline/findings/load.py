@@ -65,14 +65,15 @@ def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     if not isinstance(cell.load.shape, Open):
         return None
     # Relative to due requests, not rate x time: the number of Poisson arrivals varies, which is no fault.
-    missed = 1.0 - traffic.answered / traffic.counts.due
+    answered = traffic.answered
+    missed = 1.0 - answered / traffic.counts.due
     message = (
-        f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
-        f"{percent(max(missed, 0.0))} of the rate was missed."
+        f"{answered / traffic.seconds:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s "
+        f"due: {percent(max(missed, 0.0))} of the rate was missed."
     )
     ended = traffic.counts.outcomes
     failed = ended.errors - (ended.timeout + ended.in_flight + ended.unsent)
-    advice = _FAILED if 2 * failed > traffic.counts.due - traffic.answered else None
+    advice = _FAILED if 2 * failed > traffic.counts.due - answered else None
     return Observation(missed, message, advice=advice)
 
 

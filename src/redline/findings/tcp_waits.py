@@ -102,6 +102,6 @@ def alone_at(times: Histogram, at_ns: int) -> int:
     """The number of times from `at_ns` up to a fifth longer; 0 if they are few, or not apart from others."""
     values, counts = times.buckets()
     width = _WIDTH * at_ns
-    edges = [at_ns - width, at_ns, at_ns + width, at_ns + 2 * width]
-    before, within, after = (int(counts[(values >= low) & (values < high)].sum()) for low, high in pairwise(edges))
+    edges = np.searchsorted(values, [at_ns - width, at_ns, at_ns + width, at_ns + 2 * width])
+    before, within, after = (int(counts[low:high].sum()) for low, high in pairwise(edges.tolist()))
     return within if within >= _FEWEST and before + after <= _BESIDE * within else 0

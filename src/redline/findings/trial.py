@@ -1,13 +1,14 @@
 """Apply all applicable judges of the table to recordings, and decide what findings mean for a trial's use."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 
 from redline.findings.across import SeenAmong
 from redline.findings.cell import kept_services, observe_kept
 from redline.findings.duet import SeenDuet
 from redline.findings.failed import trial_failed
 from redline.findings.load import rate_missed
-from redline.findings.rules import Judge
+from redline.findings.rules import Judge, When
 from redline.findings.table import JUDGES, RULES
 from redline.model import Cell, Failure, Finding, FindingKind, Grade, Recording, ServerFacts
 from redline.stats import Trial
@@ -20,14 +21,15 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
 
 def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     """All findings about a trial, in the order of the table. A trial with an `invalid` finding is not used."""
-    traffic, known = trial.traffic, ["trial"]
+    traffic = trial.traffic
+    known: list[When] = ["trial"]
     if traffic is not None:
         known.append("traffic")
         if traffic.ended != "failing" and traffic.counts.due > 0 and traffic.seconds > 0:
             known += ["requests", "runtime"] if trial.recording.runtime else ["requests"]
             if traffic.counts.completed > 0:  # without answers, their timing is no question
                 known.append("answers")
-    return _of_trial(cell, trial, lambda judge: judge.when in known)
+    return _of_trial(cell, trial, _judges_of(*known))
 
 
 def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
@@ -35,7 +37,7 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     traffic = recording.traffic
     if traffic is None or traffic.counts.due == 0 or traffic.seconds <= 0:
         return ()
-    found = _of_trial(cell, Trial(recording), lambda judge: judge.probes == "all")
+    found = _of_trial(cell, Trial(recording), [judge for judge in JUDGES if judge.probes == "all"])
     return tuple(map(_without_service_times, found))
 
 
@@ -49,7 +51,7 @@ def _without_service_times(finding: Finding) -> Finding:
 
 def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     """The findings about the server from a search's first probe, which hold for all probes."""
-    return _of_trial(cell, Trial(recording), lambda judge: judge.probes == "first")
+    return _of_trial(cell, Trial(recording), [judge for judge in JUDGES if judge.probes == "first"])
 
 
 def judge_starts(cell: Cell, servers: Sequence[ServerFacts]) -> tuple[Finding, ...]:
@@ -64,29 +66,35 @@ def judge_cell(
     """The findings about a cell as a whole, given its usable trials and the ceiling's rate in its scenario and load."""
     in_order = sorted(used, key=lambda trial: trial.recording.position)
     seen = {"cell": cell, "used": in_order, "planned": planned, "ceiling_per_s": ceiling_per_s}
-    return _findings(lambda judge: judge.when == "cell", seen, cell.id)
+    return _findings(_judges_of("cell"), seen, cell.id)
 
 
 def judge_among(among: SeenAmong) -> tuple[Finding, ...]:
     """The findings about a server that only others under the same scenario and load show."""
-    return _findings(lambda judge: judge.when == "among", {"among": among}, among.own.cell.id)
+    return _findings(_judges_of("among"), {"among": among}, among.own.cell.id)
 
 
 def judge_duet(duet: SeenDuet) -> tuple[Finding, ...]:
     """The findings about a duet."""
-    return _findings(lambda judge: judge.when == "duet", {"duet": duet}, duet.cell_id)
+    return _findings(_judges_of("duet"), {"duet": duet}, duet.cell_id)
 
 
-def _of_trial(cell: Cell, trial: Trial, asks: Callable[[Judge], bool]) -> tuple[Finding, ...]:
+@cache
+def _judges_of(*known: When) -> tuple[Judge, ...]:
+    """The judges that need one of these alone."""
+    return tuple(judge for judge in JUDGES if judge.when in known)
+
+
+def _of_trial(cell: Cell, trial: Trial, judges: Iterable[Judge]) -> tuple[Finding, ...]:
     recording = trial.recording
     seen = {"cell": cell, "trial": trial, "traffic": trial.traffic, "facts": recording.runtime}
-    return _findings(asks, seen, recording.cell_id, recording.position)
+    return _findings(judges, seen, recording.cell_id, recording.position)
 
 
 def _findings(
-    asks: Callable[[Judge], bool], seen: dict[str, object], cell_id: str, position: int | None = None
+    judges: Iterable[Judge], seen: dict[str, object], cell_id: str, position: int | None = None
 ) -> tuple[Finding, ...]:
-    findings = [finding for judge in JUDGES if asks(judge) for finding in judge.findings(seen, cell_id, position)]
+    findings = [finding for judge in judges for finding in judge.findings(seen, cell_id, position)]
     return tuple(sorted(findings, key=lambda finding: _PLACES[finding.kind]))
 
 

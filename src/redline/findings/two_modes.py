@@ -1,17 +1,21 @@
 """Findings about percentiles that lie between two kinds of requests, quick and slow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from redline.findings.rules import Observation, Rule
-from redline.model import Histogram, Metric, Traffic
+from redline.model import Histogram, Metric
 from redline.quantities import duration, percent
-from redline.stats import QUANTILE_OF
+from redline.stats import QUANTILE_OF, Trial
 from redline.stats.gaps import APART, Gap, gaps_at
 
 
 def gaps_of(times: Histogram) -> dict[Metric, Gap]:
     """The percentiles that lie in a gap of a distribution, with that gap."""
-    gaps = gaps_at(times, [*QUANTILE_OF.values()])
+    return by_metric(gaps_at(times, [*QUANTILE_OF.values()]))
+
+
+def by_metric(gaps: Mapping[float, Gap]) -> dict[Metric, Gap]:
+    """The gaps of percentiles by their metrics."""
     return {metric: gaps[q] for metric, q in QUANTILE_OF.items() if q in gaps}
 
 
@@ -22,7 +26,7 @@ def gap_text(metric: Metric, gap: Gap) -> str:
 
 
 @Rule("unstable-percentile", when="answers", note=APART, unit="")
-def unstable_percentile(traffic: Traffic) -> Iterator[Observation]:
+def unstable_percentile(trial: Trial) -> Iterator[Observation]:
     """A percentile lies in a gap of the response times: the share of slow requests is within 5% of the rest beyond it,
     or within three standard errors, and slow ones took at least twice as long. On either side are 20 requests or more,
     and in the gap at most a tenth of them: **note**.
@@ -32,5 +36,5 @@ def unstable_percentile(traffic: Traffic) -> Iterator[Observation]:
     Advice: Compare the share of slow requests, or a percentile that lies clear of the gap; find out which requests are
     the slow ones.
     """
-    for metric, gap in gaps_of(traffic.response).items():
+    for metric, gap in by_metric(trial.gaps).items():
         yield Observation(gap.high_ns / gap.low_ns, gap_text(metric, gap))

@@ -309,8 +309,10 @@ class Recording(Frozen):
 
     def find(self, name: str, subject: Subject) -> Series | None:
         """The series of that name and subject, if a monitor took it, from the server's host or the first load host."""
-        matching = (series for series in self.series if series.name == name and series.subject == subject)
-        return next((series for series in matching if subject == "engine" or not series.host), None)
+        for series in self.series:
+            if series.name == name and series.subject == subject and (subject == "engine" or not series.host):
+                return series
+        return None
 
     def increase(self, name: str, subject: Subject) -> float | None:
         """The increase of that counter over the measurement window, hops of the server included; None if unknown.

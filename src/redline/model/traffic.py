@@ -529,7 +529,9 @@ class Traffic(Frozen):
 
         A load that shrinks always carries more requests into a window than out of it.
         """
-        return 0 if self._shrinks else max(0, self.carried_in - self.carried_out)
+        carried_in = self.carried_in
+        beyond = carried_in - self.carried_out if carried_in else 0
+        return beyond if beyond > 0 and not self._shrinks else 0
 
     @property
     def _shrinks(self) -> bool:

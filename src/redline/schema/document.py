@@ -3,6 +3,7 @@
 It is YAML 1.2, in which `on` is text.
 """
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -113,6 +114,16 @@ def parse_document(text: str, file: str) -> Document:
     from redline.schema.yaml_text import read_yaml  # noqa: PLC0415 - importing its parser takes long
 
     return read_yaml(text, file)
+
+
+def plain_data(data: object, what: str) -> Plain:
+    """Data as YAML and JSON have it. Raises UsageError for what they do not have, such as bytes or a path."""
+    try:
+        found: Plain = json.loads(json.dumps(data, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        hint = "give mappings, lists, texts, numbers and booleans"
+        raise UsageError(f"{what} is no plain data: {error}", hint=hint) from None
+    return found
 
 
 def document_of(value: Plain, name: str) -> Document:

@@ -18,6 +18,8 @@ _MOST_TERMS = 1_000_000
 _CLOSE = 1e-12
 """A step of Newton's method that is this small leaves an error of its square."""
 _NORMAL = NormalDist()
+_FEW = 100
+"""Values up to which the places of their pairs are remembered: those of more would take much memory."""
 
 
 def normal_quantile(p: float) -> float:
@@ -210,6 +212,16 @@ def _binomial_quantile(share: float, count: int, q: float) -> int:
     return number
 
 
+def pairs_of(n: int, apart: int = 1) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The places of all pairs of n values which are at least so far apart."""
+    return _few_pairs(n, apart) if n <= _FEW else np.triu_indices(n, apart)
+
+
+@lru_cache(64)
+def _few_pairs(n: int, apart: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(n, apart)
+
+
 def kendall_p(values: NDArray[np.float64]) -> float:
     """The two-sided p-value of Kendall's test that values, in their order, have no trend; NaN if all are equal.
 
@@ -218,9 +230,9 @@ def kendall_p(values: NDArray[np.float64]) -> float:
     """
     n = len(values)
     pairs = n * (n - 1) // 2
-    rows, columns = np.triu_indices(n, 1)
-    signs = np.sign(values[columns] - values[rows])
-    rising, falling = int((signs > 0).sum()), int((signs < 0).sum())
+    rows, columns = pairs_of(n)
+    steps = values[columns] - values[rows]
+    rising, falling = int(np.count_nonzero(steps > 0)), int(np.count_nonzero(steps < 0))
     if rising + falling == pairs and (n <= 33 or min(rising, falling) <= 1):
         return _kendall_exact(n, min(rising, falling))
     if rising + falling == 0:
@@ -230,6 +242,7 @@ def kendall_p(values: NDArray[np.float64]) -> float:
     return math.erfc(abs(rising - falling) / math.sqrt(2 * variance))
 
 
+@lru_cache(1024)
 def _kendall_exact(n: int, fewer: int) -> float:
     """The share of permutations of n numbers in which at most `fewer` pairs run in one direction or in the other."""
     if 4 * fewer == n * (n - 1):

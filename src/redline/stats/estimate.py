@@ -3,14 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from redline.model import Estimate, Metric, Verdict
-from redline.stats.distributions import t_quantile, t_tail
+from redline.stats.distributions import pairs_of, t_quantile, t_tail
 from redline.stats.samples import CONFIDENCE, Floats, LogRatios, Quantiles, Sample, resamples
 from redline.stats.series import median
 
@@ -72,16 +70,22 @@ def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
     if isinstance(sample, LogRatios) and against is None:  # the closed form of the bootstrap of a mean
         return Spread(float(sample.logs.var(ddof=1)) / sample.n, sample.n - 1)
     values = sample.resampled
-    others = against.resampled if against else np.ones_like(values)
-    if np.any(values <= 0) or np.any(others <= 0):
+    if np.minimum.reduce(values) <= 0:
         return None
-    return Spread(_bootstrap_variance(np.log(values) - np.log(others), sample.n), sample.n - 1)
+    logs = np.log(values)
+    if against is not None:
+        others = against.resampled
+        if np.minimum.reduce(others) <= 0:
+            return None
+        logs -= np.log(others)
+    return Spread(_bootstrap_variance(logs, sample.n), sample.n - 1)
 
 
 def _bootstrap_variance(values: Floats, n: int) -> float:
     probability = resamples(n).probability
-    mean = float(values @ probability)
-    return float((values - mean) ** 2 @ probability) * n / (n - 1)
+    off = values - float(values @ probability)
+    off *= off
+    return float(off @ probability) * n / (n - 1)
 
 
 def within_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
@@ -102,9 +106,12 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
         scores = scores - theirs
     trials, batches = scores.shape
     by_batch, by_trial = np.add.reduce(scores, axis=0) / trials, np.add.reduce(scores, axis=1, keepdims=True) / batches
-    residuals = scores - by_batch - by_trial + np.add.reduce(scores, axis=None) / scores.size
+    residuals = scores - by_batch
+    residuals -= by_trial
+    residuals += np.add.reduce(scores, axis=None) / scores.size
+    residuals *= residuals
     freedom = (trials - 1) * (batches - 1)
-    return Spread(float((residuals**2).sum()) / freedom * trials * batches, freedom)
+    return Spread(float(np.add.reduce(residuals, axis=None)) / freedom * trials * batches, freedom)
 
 
 def over_hosts(logs: Floats, hosts: Sequence[str]) -> Spread | None:
@@ -265,14 +272,8 @@ def middle(values: Floats) -> float:
     Sources: Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963; Shamos, Geometry and Statistics, 1976.
     docs/decisions/0019-tails.md has the study.
     """
-    rows, columns = _pairs(len(values), 0)
+    rows, columns = pairs_of(len(values), 0)
     return median((values[rows] + values[columns]) / 2)
-
-
-@lru_cache(64)
-def _pairs(n: int, apart: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of all pairs of n values which are at least so far apart."""
-    return np.triu_indices(n, apart)
 
 
 def middle_variance(values: Floats) -> tuple[float, float]:
@@ -283,7 +284,7 @@ def middle_variance(values: Floats) -> tuple[float, float]:
     sqrt(pi / 3).
     """
     n = len(values)
-    rows, columns = _pairs(n, 1)
+    rows, columns = pairs_of(n)
     factor, freedom = _FEW.get(n) or (_FACTOR - _FACTOR_LESS / n, _FREEDOM * (n - 1))
     return (factor * median(np.abs(values[rows] - values[columns]))) ** 2 / n, freedom
 

@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from redline.stats.distributions import kendall_p
+from redline.stats.distributions import kendall_p, pairs_of
 from redline.stats.samples import Floats
 from redline.stats.series import slope
 
@@ -90,7 +90,7 @@ def _rises(parts: Sequence[ServedCosts], chance: float) -> bool:
     rising = variance = 0.0
     for part in parts:
         n = len(part.costs)
-        rows, columns = np.triu_indices(n, 1)
+        rows, columns = pairs_of(n)
         rising += float(np.sign(part.costs[columns] - part.costs[rows]).sum())
         variance += n * (n - 1) * (2 * n + 5) / 18
     return (rising - 1) / math.sqrt(variance) > NormalDist().inv_cdf(1 - chance / 2)

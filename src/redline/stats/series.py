@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from redline.stats.distributions import beta_below, kendall_p
+from redline.stats.distributions import beta_below, kendall_p, pairs_of
 from redline.stats.samples import Floats
 
 FEWEST_FOR_TREND = 7
@@ -37,6 +38,9 @@ STEP_PENALTY = 15.0
 
 SHORTEST_LEVEL = 3
 """Points of the shortest level: anything shorter is an outlier."""
+
+FEW = 24
+"""Points up to which a loop finds levels sooner than arrays do, and for which their windows are remembered."""
 
 STEP_ERRORS = 6.0
 """Standard errors by which neighbouring levels differ. The place of a step is the best of all places, neighbours are
@@ -76,8 +80,8 @@ def trend(values: Sequence[float] | Floats, chance: float) -> float:
 def slope(at: Sequence[float], values: Sequence[float] | Floats) -> float:
     """The slope of the Theil-Sen line: the median slope of all pairs of values (at least two) at different places."""
     places, heights = np.asarray(at, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    rows, columns = np.triu_indices(len(places), 1)
-    return float(np.median((heights[columns] - heights[rows]) / (places[columns] - places[rows])))
+    rows, columns = pairs_of(len(places))
+    return median((heights[columns] - heights[rows]) / (places[columns] - places[rows])) + 0.0  # no -0
 
 
 def interval_excess(values: Sequence[float], chance: float) -> float:
@@ -171,11 +175,21 @@ def clipped(values: Floats) -> Floats:
     Source: Barrett et al. 2017, who clip outliers before they look for change points.
     """
     edge = WINDOW // 2
-    padded = np.concatenate((np.full(edge, values[0]), values, np.full(edge, values[-1])))
-    middle = np.partition(np.lib.stride_tricks.sliding_window_view(padded, WINDOW), edge, axis=1)[:, edge]
+    windows = _few_windows(len(values)) if len(values) <= FEW else _windows(len(values))
+    middle = np.partition(values[windows], edge, axis=1)[:, edge]
     off = values - middle
     reach = FENCE * max(_OF_NORMAL * median(np.abs(off)), LEAST_NOISE)
     return np.asarray(middle + np.clip(off, -reach, reach), dtype=np.float64)
+
+
+def _windows(n: int) -> NDArray[np.intp]:
+    """The places of the `WINDOW` points around each of n; beyond the ends those of the ends."""
+    around = np.arange(WINDOW) - WINDOW // 2
+    places: NDArray[np.intp] = np.clip(np.arange(n)[:, np.newaxis] + around, 0, n - 1)
+    return places
+
+
+_few_windows = cache(_windows)
 
 
 def median(values: Floats) -> float:
@@ -189,7 +203,7 @@ def median(values: Floats) -> float:
 
 def noise(values: Floats) -> float:
     """The standard deviation from point to point, from differences of neighbours, which a step hardly affects."""
-    steps = np.abs(np.diff(values))
+    steps = np.abs(values[1:] - values[:-1])
     return max(_OF_NORMAL * median(steps) / np.sqrt(2.0), LEAST_NOISE) if len(steps) else LEAST_NOISE
 
 
@@ -206,6 +220,8 @@ def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
     sums, squares = (np.concatenate(([0.0], np.cumsum(terms))) for terms in (centred, centred**2))
     # A segment from `start` to `end` costs squares[end] - squares[start] - (sums[end] - sums[start])**2 / its length,
     # and the first of these is the same for all starts.
+    if n <= FEW:
+        return _ends_of_few(sums.tolist(), squares.tolist(), penalty, shortest)
     lengths = np.arange(n, 0, -1.0)
     least = np.empty(n + 1)
     least[0] = 0.0
@@ -220,7 +236,28 @@ def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
         np.subtract(least[:starts], costs, out=costs)
         previous[end] = best = int(costs.argmin())
         least[end] = costs[best] + squares[end] + penalty
-    ends = [n]
+    return _ends(previous)
+
+
+def _ends_of_few(sums: list[float], squares: list[float], penalty: float, shortest: int) -> list[int]:
+    """The same for few points, number by number: calls of numpy would take longer."""
+    n = len(sums) - 1
+    least = [0.0] + [math.inf] * n
+    previous = [0] * (n + 1)
+    for end in range(shortest, n + 1):
+        total, cheapest, best = sums[end], math.inf, 0
+        for start in range(end - shortest + 1):
+            apart = total - sums[start]
+            cost = least[start] - (apart * apart / (end - start) + squares[start])
+            if cost < cheapest:
+                cheapest, best = cost, start
+        previous[end], least[end] = best, cheapest + squares[end] + penalty
+    return _ends(previous)
+
+
+def _ends(previous: Sequence[int]) -> list[int]:
+    """The ends of segments, from where the last one of each part begins."""
+    ends = [len(previous) - 1]
     while previous[ends[0]]:
         ends.insert(0, previous[ends[0]])
     return ends

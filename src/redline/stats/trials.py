@@ -1,9 +1,10 @@
 """What each metric reads from the recordings of trials."""
 
+import contextlib
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from redline.model import (
 )
 from redline.model.hosts import one_way_bound_ns
 from redline.model.traffic import Requests
+from redline.stats.gaps import Gap, gaps_at
 from redline.stats.samples import BATCHES, Floats, Merged, Ratios, Sample, batch_sums
 
 T = TypeVar("T")
@@ -65,12 +67,32 @@ def message_times(streams: StreamTraffic | None, metric: Metric) -> Histogram | 
 
 def enough_beyond(count: int, q: float) -> bool:
     """Whether `count` requests are enough for their quantile `q`; for the lower half any number is."""
-    return count > 0 and (q <= 0.5 or round(count * (1 - q), 6) >= FEWEST_BEYOND)
+    return count >= _enough(q)
+
+
+@cache
+def _enough(q: float) -> int:
+    """The fewest requests of which, but for rounding, `FEWEST_BEYOND` lie beyond the quantile."""
+    needed = requests_needed(q)
+    while needed > 1 and round((needed - 1) * (1 - q), 6) >= FEWEST_BEYOND:
+        needed -= 1
+    return needed
 
 
 def requests_needed(q: float) -> int:
     """The fewest requests that are enough for the quantile `q`: 100,000 for 0.9999."""
     return 1 if q <= 0.5 else math.ceil(round(FEWEST_BEYOND / (1 - q), 6))
+
+
+def decode_together(recordings: Iterable[Recording]) -> None:
+    """Decode what trials of these recordings read, in one pass; nothing if any of it cannot be decoded."""
+    with contextlib.suppress(ValueError):
+        Histogram.decode_all(part for made in recordings if made.traffic for part in _read_of(made.traffic))
+
+
+def _read_of(traffic: Traffic) -> list[Histogram]:
+    responses = [interval.response for interval in traffic.intervals]
+    return [traffic.response, traffic.service, traffic.lateness, *responses]
 
 
 class Trial:
@@ -82,8 +104,7 @@ class Trial:
         self._increases: dict[tuple[str, Subject], float | None] = {}
         self._made: dict[Hashable, Any] = {}
         if traffic is not None:
-            responses = [interval.response for interval in traffic.intervals]
-            Histogram.decode_all([traffic.response, traffic.service, traffic.lateness, *responses])
+            Histogram.decode_all(_read_of(traffic))
 
     def increase(self, name: str, subject: Subject) -> float | None:
         """The growth of a counter over the measurement window; None if it is not known."""
@@ -107,8 +128,28 @@ class Trial:
     @cached_property
     def interval_quantiles_ns(self) -> list[tuple[int, int, int]]:
         """The p50, p90 and p99 of the response time in every interval; 0 without a request."""
-        table = HistogramTable([interval.response for interval in self.intervals])
-        return [(p50, p90, p99) for p50, p90, p99 in table.quantiles_ns((0.5, 0.9, 0.99)).tolist()]
+        return [(p50, p90, p99) for p50, p90, p99 in self.responses.quantiles_ns((0.5, 0.9, 0.99)).tolist()]
+
+    @cached_property
+    def responses(self) -> HistogramTable:
+        """The response times of every interval."""
+        return HistogramTable([interval.response for interval in self.intervals])
+
+    @cached_property
+    def gaps(self) -> dict[float, Gap]:
+        """The gaps in which percentiles of its response times lie."""
+        return gaps_at(self.traffic.response, [*QUANTILE_OF.values()]) if self.traffic else {}
+
+    @cached_property
+    def answered(self) -> int:
+        """Right answers that the rate counts: see `Traffic.answered`; 0 without traffic."""
+        return self.traffic.answered if self.traffic else 0
+
+    @property
+    def rate_per_s(self) -> float:
+        """Right answers per second within the window; 0 without traffic."""
+        seconds = self.traffic.seconds if self.traffic else 0.0
+        return self.answered / seconds if seconds > 0 else 0.0
 
     @cached_property
     def server_cpu_ns(self) -> float | None:
@@ -138,7 +179,7 @@ class Trial:
             server=recording.server,
             host=recording.host,
             failure=recording.failure,
-            traffic=MeasuredTraffic.of(traffic) if traffic else None,
+            traffic=MeasuredTraffic.of(traffic, self.answered) if traffic else None,
             server_cpu_ns=self.server_cpu_ns if traffic else None,
             most_memory_bytes=sum(most) if len(most) == len(parts) else None,
             fixed_work=recording.fixed_work,
@@ -184,8 +225,8 @@ class MeasuredTraffic:
     journeys: JourneyTraffic | None = None
 
     @classmethod
-    def of(cls, traffic: Traffic) -> "MeasuredTraffic":
-        """The numbers of this traffic."""
+    def of(cls, traffic: Traffic, answered: int) -> "MeasuredTraffic":
+        """The numbers of this traffic, with its right answers that the rate counts."""
         measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
         responses = [interval.response for interval in measured]
         drained = [
@@ -204,7 +245,7 @@ class MeasuredTraffic:
             one_way=traffic.measured_one_way,
             tls=traffic.tls,
             encoded=traffic.encoded,
-            in_window=traffic.answered,
+            in_window=answered,
             answered=tuple(interval.counts.completed for interval in measured),
             lasted_s=tuple(interval.lasts_ns / 1e9 for interval in measured),
             responses=tuple(responses),

@@ -52,8 +52,9 @@ def stamped(file: Path) -> Kind:
 
 def too_large(content: bytes) -> str:
     """The first number in JSON that is larger than any measurement, with its place; empty for none."""
-    signs = content.translate(_SIGNS) + b","
-    if not _LARGE.search(content) and _TWENTY_DIGITS not in signs and not _EXPONENT.search(signs):
+    numbers = content if b"\\" in content else b" ".join(content.split(b'"')[::2])  # most of it is text, in quotes
+    signs = numbers.translate(_SIGNS) + b","
+    if not _LARGE.search(numbers) and _TWENTY_DIGITS not in signs and not _EXPONENT.search(signs):
         return ""
     with contextlib.suppress(ValueError):
         return _larger(from_json(content), "")

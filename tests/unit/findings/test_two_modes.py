@@ -7,6 +7,8 @@ import pytest
 
 from redline.findings.two_modes import gap_text, gaps_of, unstable_percentile
 from redline.model import Histogram, Metric
+from redline.stats import QUANTILE_OF
+from redline.stats.gaps import gaps_at
 
 
 def two_modes(slow: int, ratio: float = 10.0) -> Histogram:
@@ -17,7 +19,7 @@ def two_modes(slow: int, ratio: float = 10.0) -> Histogram:
 def test_a_percentile_on_an_edge_is_said_with_both_sides() -> None:
     times = two_modes(100)
     judged: Any = unstable_percentile.function
-    (found,) = judged(SimpleNamespace(response=times))
+    (found,) = judged(SimpleNamespace(gaps=gaps_at(times, [*QUANTILE_OF.values()])))
     assert found.value == pytest.approx(10, rel=0.01)
     (gap,) = gaps_of(times).values()
     assert list(gaps_of(times)) == [Metric.P90]

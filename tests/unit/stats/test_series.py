@@ -8,6 +8,7 @@ import ruptures
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.stats import series
 from redline.stats.series import (
     WINDOW,
     Groups,
@@ -39,6 +40,16 @@ def test_levels_are_those_that_pelt_finds(seed: int) -> None:
         expected = ruptures.KernelCPD(kernel="linear", min_size=3).fit_predict(scaled[:, None], pen=penalty)
         assert level_ends(scaled, penalty, 3) == expected
     assert level_ends(scaled, 20.0) == ruptures.Pelt(model="l2", min_size=1, jump=1).fit(scaled).predict(pen=20.0)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=24), st.integers(1, 4), st.sampled_from([0.5, 8.0, 40.0]))
+def test_the_loop_over_few_points_finds_the_levels_of_the_arrays(
+    values: list[float], shortest: int, penalty: float
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(series, "FEW", 0)
+        by_arrays = level_ends(np.array(values), penalty, shortest)
+    assert level_ends(np.array(values), penalty, shortest) == by_arrays
 
 
 def test_a_series_too_short_for_two_levels_has_one() -> None:

@@ -67,8 +67,10 @@ def test_answers_after_the_end_belong_to_the_last_measured_interval() -> None:
     assert recording.traffic is not None
     last = recording.traffic.intervals[-1]
     late = last.model_copy(update={"phase": "drain", "index": last.index + 1, "response": Histogram.of([5e9] * 3)})
-    before = MeasuredTraffic.of(recording.traffic)
-    after = MeasuredTraffic.of(recording.traffic.model_copy(update={"intervals": (*recording.traffic.intervals, late)}))
+    before = MeasuredTraffic.of(recording.traffic, 0)
+    after = MeasuredTraffic.of(
+        recording.traffic.model_copy(update={"intervals": (*recording.traffic.intervals, late)}), 0
+    )
     assert len(after.responses) == len(before.responses)
     assert after.responses[:-1] == before.responses[:-1]
     assert after.responses[-1].count == before.responses[-1].count + 3

@@ -51,8 +51,8 @@ class _Packing:
             text = f"{{{','.join([f'{_key(key)}:{self._mark(of)}' for key, of in value.items()])}}}"
         elif not isinstance(value, (list, tuple)):
             return _number(value)
-        elif all(type(item) in _NUMBERS for item in value):
-            text = _scaled(value) or f"[{','.join(map(_number, value))}]"
+        elif _NUMBERS.issuperset(map(type, value)):
+            text = _scaled(value) or _WRITE(value)
         else:
             text = f"[{','.join(map(self._mark, value))}]"
         if len(text) < _SHORTEST:
