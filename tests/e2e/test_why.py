@@ -62,6 +62,34 @@ def test_a_planted_cost_is_named_first_with_its_size(redline: Redline, tmp_path:
 
 
 @pytest.mark.usefixtures("perf")
+def test_of_two_revisions_the_touched_function_is_tested_first_and_marked(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    who = ["-c", "user.name=somebody", "-c", "user.email=somebody@localhost"]
+
+    def commit(source: str, message: str) -> None:
+        (work / "serve.c").write_text(source)
+        subprocess.run(["git", "add", "-A"], cwd=work, check=True)
+        subprocess.run(["git", *who, "commit", "-qm", message], cwd=work, check=True)
+
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    build = "cc -O1 -fno-omit-frame-pointer -pthread -o serve serve.c"
+    (work / "redline.yaml").write_text(f"build: {build}\nstart: ./serve {{port}}\n")
+    often, seldom, rest = SOURCE.read_text().split("__attribute__")
+    commit(f"{often}__attribute__{seldom}__attribute__{rest}", "Serve")
+    longer = rest.replace("at < units;", f"at < units * {30 + PLANTED} / 30;")
+    commit(f"{often}__attribute__{seldom}__attribute__{longer}", "Do more")
+    options = ["--why", "--for", "6s", "--load", "closed:2", "-o", tmp_path / "run"]
+    done = Redline(work)("ab", "--git", "HEAD~1..HEAD", *options)
+    assert done.code == 0, done.err
+    (why,) = json.loads((tmp_path / "run" / "results.json").read_bytes())["why"]
+    assert [(one["name"], one["file"]) for one in why["touched"]] == [("seldom", "serve.c")]
+    first = why["functions"][0]
+    assert (first["name"], first["touched"]) == ("seldom", True)
+    assert "in seldom (touched in this range)" in " ".join(done.out.split())
+
+
+@pytest.mark.usefixtures("perf")
 def test_of_equal_servers_no_function_is_named(redline: Redline, tmp_path: Path) -> None:
     why = compared(redline, tmp_path, built(tmp_path, "one", 30), built(tmp_path, "other", 30))
     assert why.get("functions", []) == []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from redline.analysis.libraries import Libraries
+from redline.analysis.touched import touched_among
 from redline.errors import RedlineError
 from redline.findings.starts import COMPARED, measured
 from redline.model import (
@@ -18,8 +19,8 @@ from redline.model import (
     DuetRecording,
     Estimate,
     Library,
+    Manifest,
     Metric,
-    Plan,
     Run,
     Stacks,
     WhyReport,
@@ -50,7 +51,7 @@ def why_reports(run: Run, cells: Sequence[CellReport], comparisons: Iterable[Com
     made = list[WhyReport]()
     libraries = run.profiles.libraries() if run.sampled else ()
     for cell_ids in dict.fromkeys(duet.cell_ids for duet in plan.duets):
-        sampled = _SampledDuet(plan, cell_ids, run.sampled, run.profiles.stacks, libraries)
+        sampled = _SampledDuet(run.manifest, cell_ids, run.sampled, run.profiles.stacks, libraries)
         for target, cell_id in enumerate(cell_ids[COMPARED:], COMPARED):
             whole = _whole(ratios.get((cell_id, cell_ids[0])), levels.get(cell_ids[0]))
             made.append(sampled.report(target, whole))
@@ -69,11 +70,15 @@ def _whole(ratio: Estimate | None, level: Estimate | None) -> Estimate | None:
 
 @dataclass(frozen=True)
 class _Server:
-    """A server of a sampled start by function and by library; its CPU time per request before it was sampled."""
+    """A server of a sampled start by function and by library; its CPU time per request before it was sampled.
+
+    `callers` counts samples of a function by the innermost touched function above it.
+    """
 
     functions: SampledServer
     libraries: SampledServer
     owners: Mapping[str, str]
+    callers: Mapping[str, Counter[str]]
     unsampled_ns: float | None
 
 
@@ -82,13 +87,14 @@ class _SampledDuet:
 
     def __init__(
         self,
-        plan: Plan,
+        manifest: Manifest,
         cell_ids: tuple[str, ...],
         recordings: Iterable[DuetRecording],
         read: Callable[[str], Stacks],
         table: Sequence[Library],
     ) -> None:
-        self._plan, self._cell_ids, self._read = plan, cell_ids, read
+        self._plan, self._cell_ids, self._read = manifest.plan, cell_ids, read
+        self._touched = manifest.touched
         self._recordings = [made for made in recordings if made.cell_ids[:-1] == cell_ids]
         facts = next((facts for made in self._recordings for facts in made.profiles), None)
         self._libraries = Libraries(table, "jvm" if facts and facts.profiler.startswith(_OF_JVMS) else None)
@@ -114,17 +120,22 @@ class _SampledDuet:
             if cpu_ns is None or facts.stacks is None:
                 raise _NoProfileError("the CPU time of the sampled servers is not known")
             functions, libraries, owners = Counter[str](), Counter[str](), dict[str, Counter[str]]()
-            for stack, weight in normal(self._read(facts.stacks)).weights.items():
+            callers, stacks = dict[str, Counter[str]](), normal(self._read(facts.stacks)).weights
+            touched = touched_among({frame for stack in stacks for frame in stack.frames}, self._touched or ())
+            for stack, weight in stacks.items():
                 function, library = stack.frames[-1] if stack.frames else _NO_FRAME, self._libraries.of_stack(stack)
                 functions[function] += weight
                 libraries[library] += weight
                 owners.setdefault(function, Counter())[library] += weight
+                caller = next((frame for frame in reversed(stack.frames[:-1]) if frame in touched), "")
+                callers.setdefault(function, Counter())[caller] += weight
             if not functions.total():
                 raise _NoProfileError("nothing was sampled during the measurement")
             yield _Server(
                 SampledServer(cpu_ns, functions),
                 SampledServer(cpu_ns, libraries),
                 {function: known.most_common(1)[0][0] for function, known in owners.items()},
+                callers,
                 _cpu_ns(before, target),
             )
 
@@ -137,9 +148,14 @@ class _SampledDuet:
             return WhyReport(
                 cell_id=cell_id, baseline_id=baseline_id, starts=len(starts), whole_ns=whole, problem=problem
             )
-        functions = account([_start([server.functions for server in start], target) for start in starts])
+        compared = [_start([server.functions for server in start], target) for start in starts]
+        expected = touched_among({name for start in compared for name in start.names}, self._touched or ())
+        functions = account(compared, expected)
         libraries = account([_start([server.libraries for server in start], target) for start in starts])
         owners = {name: owner for start in starts for server in start for name, owner in server.owners.items()}
+        callers = dict[str, Counter[str]]()
+        for name, counted in (pair for start in starts for server in start for pair in server.callers.items()):
+            callers.setdefault(name, Counter()).update(counted)
         used = [start[place].functions for start in starts for place in (0, target, -1)]
         return WhyReport(
             cell_id=cell_id,
@@ -148,13 +164,25 @@ class _SampledDuet:
             whole_ns=whole,
             profiler=self._profiler,
             samples=sum(sum(server.samples.values()) for server in used),
-            functions=tuple(_cost(part, owners[part.name]) for part in functions.parts),
+            functions=tuple(
+                self._cost_in_range(part, owners[part.name], callers[part.name]) for part in functions.parts
+            ),
             tested=functions.tested,
+            touched=self._touched,
+            touched_tested=functions.expected,
             others_ns=_estimate(functions.others),
             rest_ns=None if whole is None else _rest(whole, functions.whole),
             libraries=tuple(_cost(part) for part in libraries.parts),
             overhead=_overhead(starts),
         )
+
+    def _cost_in_range(self, part: PartCost, library: str, callers: Counter[str]) -> CodeCost:
+        """The cost of a function, and whether the range of commits touches it, or what calls it."""
+        if self._touched is None:
+            return _cost(part, library)
+        caller, samples = callers.most_common(1)[0]
+        below = caller if samples > callers.total() / 2 and not part.expected else ""
+        return _cost(part, library, touched=part.expected, below=below)
 
     def _why_not(self, starts: int) -> str:
         slugs = [self._plan.cells[cell_id].variant.slug for cell_id in self._cell_ids]
@@ -202,7 +230,7 @@ def _cpu_ns(blocks: Iterable[DuetBlock], target: int) -> float | None:
     return sum(known) / completed if completed and len(known) == len(used) and sum(known) else None
 
 
-def _cost(part: PartCost, library: str = "") -> CodeCost:
+def _cost(part: PartCost, library: str = "", *, touched: bool | None = None, below: str = "") -> CodeCost:
     return CodeCost(
         name=part.name,
         library=library,
@@ -210,6 +238,8 @@ def _cost(part: PartCost, library: str = "") -> CodeCost:
         after_ns=part.after_ns,
         difference_ns=_estimate(part.difference),
         p_adjusted=part.p_adjusted,
+        touched=touched,
+        below=below,
     )
 
 

@@ -6,6 +6,19 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate
 
 
+class TouchedFunction(Frozen):
+    """A function that a range of commits touches, by its name in the source."""
+
+    name: str
+    within: str = omitted_if_default("", "its class, type or module")
+    file: str
+
+    @property
+    def text(self) -> str:
+        """`Handler.serve (src/handler.py)`."""
+        return f"{self.within}.{self.name} ({self.file})" if self.within else f"{self.name} ({self.file})"
+
+
 class CodeCost(Frozen):
     """The difference of CPU time per request in a function, without what it called, or in a library."""
 
@@ -15,6 +28,8 @@ class CodeCost(Frozen):
     after_ns: float = Field(description="in the server")
     difference_ns: Estimate
     p_adjusted: float | None = Field(description="p-value with Holm's correction for all tested functions or libraries")
+    touched: bool | None = omitted_if_default(None, "whether the range of commits touches the function; null without")
+    below: str = omitted_if_default("", "a touched function that called it, or its callers, in most of its samples")
 
 
 class WhyReport(Frozen):
@@ -32,6 +47,10 @@ class WhyReport(Frozen):
     whole_ns: Estimate | None = omitted_if_default(None, "the difference without a profiler")
     functions: tuple[CodeCost, ...] = omitted_if_default((), "those that surely differ, the largest difference first")
     tested: int = omitted_if_default(0, "the number of functions that were tested")
+    touched: tuple[TouchedFunction, ...] | None = omitted_if_default(
+        None, "functions that the range of commits touches, which are tested first; null without a range"
+    )
+    touched_tested: int = omitted_if_default(0, "sampled functions among the tested ones that match them by name")
     others_ns: Estimate | None = omitted_if_default(None, "the sum of all other functions")
     rest_ns: Estimate | None = omitted_if_default(None, "the part of the whole that is not accounted for")
     libraries: tuple[CodeCost, ...] = omitted_if_default((), "libraries that surely differ")

@@ -12,6 +12,7 @@ from redline.stats.stacks import KERNEL_MARK
 
 TITLE = "Why"
 _US = 1000.0
+_TOUCHED = " (touched in this range)"
 _PACKAGES = re.compile(r"^(?:[a-z_]\w*\.)+(?=[A-Z])")
 _ROWS, _NAMED = 10, 3
 """The most functions in the table, and in the sentence."""
@@ -21,7 +22,7 @@ def why_sections(report: Report) -> Iterator[Section]:
     """How differences of CPU time divide among functions; empty unless that was asked for."""
     blocks = list[Block]()
     for why in report.why:
-        blocks.append(Prose((_sentence(report, why),), listed=True))
+        blocks.append(Prose(tuple(filter(None, (_sentence(report, why), _range(why)))), listed=True))
         if why.functions:
             blocks.append(_table(why))
     if blocks:
@@ -37,7 +38,10 @@ def _sentence(report: Report, why: WhyReport) -> Line:
     head = _whole(report, why, servers[why.cell_id])
     if why.problem:
         return line(place, f"{head}; no function is named: {why.problem}")
-    named = [f"{_microseconds(cost.difference_ns)} in {name_of(cost)}" for cost in why.functions[:_NAMED]]
+    named = [
+        f"{_microseconds(cost.difference_ns)} in {name_of(cost)}{_TOUCHED if cost.touched else ''}"
+        for cost in why.functions[:_NAMED]
+    ]
     if (more := len(why.functions) - _NAMED) > 0:
         named.append(f"{fmt.count(more, 'further function')} in the table")
     if not named:
@@ -70,10 +74,12 @@ def _is_of(comparison: Comparison, why: WhyReport) -> bool:
 
 
 def _table(why: WhyReport) -> Table:
+    in_range = why.touched is not None
     rows = tuple(
         (
             name_of(cost),
             cost.library,
+            *((touched_text(cost),) if in_range else ()),
             _amount(cost.before_ns, cost.difference_ns),
             _amount(cost.after_ns, cost.difference_ns),
             _microseconds(cost.difference_ns),
@@ -81,13 +87,45 @@ def _table(why: WhyReport) -> Table:
         for cost in why.functions[:_ROWS]
     )
     heads = (Column("before", "right"), Column("after", "right"), Column("difference", "right"))
-    return Table((Column("function"), Column("library"), *heads), rows)
+    names = (Column("function"), Column("library"), *((Column("in this range"),) if in_range else ()))
+    return Table((*names, *heads), rows)
+
+
+def touched_text(cost: CodeCost) -> str:
+    """Whether the range of commits touches a function that surely differs, or what calls it."""
+    if cost.touched or not cost.below:
+        return "touched" if cost.touched else "not touched"
+    return f"not touched, below {_short(cost.below)}"
+
+
+def _range(why: WhyReport) -> Line | None:
+    """`the range touches 3 functions: often (serve.c), …; 2 were sampled and tested first, and 1 surely differs`."""
+    if why.touched is None or why.problem:
+        return None
+    if not why.touched:
+        return line("the range touches no function that is known by its source: all functions are one family")
+    names = ", ".join(one.text for one in why.touched[:_NAMED])
+    if (more := len(why.touched) - _NAMED) > 0:
+        names += f" and {fmt.integer(more)} more"
+    differ = sum(bool(cost.touched) for cost in why.functions)
+    tested = f"{fmt.integer(why.touched_tested)} were sampled and tested first, and {_differing(differ)}"
+    others = len(why.functions) - differ
+    also = f"; of the others, {_differing(others)}" if others else ""
+    return line(f"the range touches {fmt.count(len(why.touched), 'function')}: {names}; {tested}{also}")
+
+
+def _differing(functions: int) -> str:
+    return f"{fmt.integer(functions)} surely differ{'s' if functions == 1 else ''}"
 
 
 def name_of(cost: CodeCost) -> str:
     """A function without the packages of its class, which the library stands for; the kernel's are said to be that."""
-    name = cost.name.removesuffix(KERNEL_MARK)
-    return _PACKAGES.sub("", name) if name == cost.name else f"{name} (kernel)"
+    return _short(cost.name)
+
+
+def _short(function: str) -> str:
+    name = function.removesuffix(KERNEL_MARK)
+    return _PACKAGES.sub("", name) if name == function else f"{name} (kernel)"
 
 
 def _notes(reports: Sequence[WhyReport]) -> Iterator[str]:
