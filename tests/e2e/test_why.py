@@ -79,7 +79,7 @@ def test_of_two_revisions_the_touched_function_is_tested_first_and_marked(tmp_pa
     commit(f"{often}__attribute__{seldom}__attribute__{rest}", "Serve")
     longer = rest.replace("at < units;", f"at < units * {30 + PLANTED} / 30;")
     commit(f"{often}__attribute__{seldom}__attribute__{longer}", "Do more")
-    options = ["--why", "--for", "6s", "--load", "closed:2", "-o", tmp_path / "run"]
+    options: list[str | Path] = ["--why", "--for", "6s", "--load", "closed:2", "-o", tmp_path / "run"]
     done = Redline(work)("ab", "--git", "HEAD~1..HEAD", *options)
     assert done.code == 0, done.err
     (why,) = json.loads((tmp_path / "run" / "results.json").read_bytes())["why"]
