@@ -46,6 +46,8 @@ def compared(redline: Redline, folder: Path, *commands: str) -> dict[str, Any]:
     (why,) = json.loads(text)["why"]
     assert why.get("problem", "") == "", why
     assert why["starts"] == 8
+    counted = {counter["name"].partition(" ")[0] for counter in why["counters"]}
+    assert {"waits", "preemptions", "bytes", "memory", "threads"} <= counted
     parts = sum(cost["difference_ns"]["value"] for cost in why.get("functions", ()))
     assert parts + why["others_ns"]["value"] + why["rest_ns"]["value"] == pytest.approx(why["whole_ns"]["value"])
     return dict(why)
@@ -59,6 +61,8 @@ def test_a_planted_cost_is_named_first_with_its_size(redline: Redline, tmp_path:
     assert first["name"] == "seldom"
     grown = first["difference_ns"]["value"] / first["before_ns"]
     assert grown == pytest.approx(PLANTED / 30, rel=0.3)
+    changed = {counter["name"].partition(" ")[0]: counter["changed"] for counter in why["counters"]}
+    assert (changed["bytes"], changed["threads"]) == ("surely not", "surely not")
 
 
 @pytest.mark.usefixtures("perf")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from redline.analysis.counters import counter_changes
 from redline.analysis.libraries import Libraries
 from redline.analysis.touched import touched_among
 from redline.errors import RedlineError
@@ -15,6 +16,7 @@ from redline.model import (
     CellReport,
     CodeCost,
     Comparison,
+    CounterChange,
     DuetBlock,
     DuetRecording,
     Estimate,
@@ -54,7 +56,8 @@ def why_reports(run: Run, cells: Sequence[CellReport], comparisons: Iterable[Com
         sampled = _SampledDuet(run.manifest, cell_ids, run.sampled, run.profiles.stacks, libraries)
         for target, cell_id in enumerate(cell_ids[COMPARED:], COMPARED):
             whole = _whole(ratios.get((cell_id, cell_ids[0])), levels.get(cell_ids[0]))
-            made.append(sampled.report(target, whole))
+            own = [duet for duet in run.duets if duet.cell_ids[:-1] == cell_ids]
+            made.append(sampled.report(target, whole, counter_changes(own, target, plan.suite.threshold)))
     return tuple(made)
 
 
@@ -139,14 +142,19 @@ class _SampledDuet:
                 _cpu_ns(before, target),
             )
 
-    def report(self, target: int, whole: Estimate | None) -> WhyReport:
+    def report(self, target: int, whole: Estimate | None, counters: tuple[CounterChange, ...]) -> WhyReport:
         """The report of the server at this place."""
         starts = [start for start in self._starts if len(start) > target + 1]
         cell_id, baseline_id = self._cell_ids[target], self._cell_ids[0]
         if len(starts) < FEWEST_STARTS:
             problem = self._why_not(len(starts))
             return WhyReport(
-                cell_id=cell_id, baseline_id=baseline_id, starts=len(starts), whole_ns=whole, problem=problem
+                cell_id=cell_id,
+                baseline_id=baseline_id,
+                starts=len(starts),
+                whole_ns=whole,
+                counters=counters,
+                problem=problem,
             )
         compared = [_start([server.functions for server in start], target) for start in starts]
         expected = touched_among({name for start in compared for name in start.names}, self._touched or ())
@@ -173,6 +181,7 @@ class _SampledDuet:
             others_ns=_estimate(functions.others),
             rest_ns=None if whole is None else _rest(whole, functions.whole),
             libraries=tuple(_cost(part) for part in libraries.parts),
+            counters=counters,
             overhead=_overhead(starts),
         )
 

@@ -1,5 +1,7 @@
 """Why two servers differ: their difference of CPU time per request, divided among functions. Published."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
@@ -32,6 +34,20 @@ class CodeCost(Frozen):
     below: str = omitted_if_default("", "a touched function that called it, or its callers, in most of its samples")
 
 
+class CounterChange(Frozen):
+    """What a server needs of something other than CPU time, and what its baseline needs."""
+
+    name: str
+    per_request: bool = Field(description="false: the level at the end of a start")
+    before: float = Field(description="in the baseline, mean of the starts")
+    after: float
+    difference: Estimate
+    p_adjusted: float = Field(description="p-value with Holm's correction for all counters of the table")
+    changed: Literal["surely", "surely not", "not decided"] = Field(
+        description="surely not: the whole interval is within the threshold of the comparison"
+    )
+
+
 class WhyReport(Frozen):
     """How a server's difference of CPU time per request from its baseline divides among functions.
 
@@ -54,6 +70,7 @@ class WhyReport(Frozen):
     others_ns: Estimate | None = omitted_if_default(None, "the sum of all other functions")
     rest_ns: Estimate | None = omitted_if_default(None, "the part of the whole that is not accounted for")
     libraries: tuple[CodeCost, ...] = omitted_if_default((), "libraries that surely differ")
+    counters: tuple[CounterChange, ...] = omitted_if_default((), "of the starts without a profiler")
     overhead: Estimate | None = omitted_if_default(
         None, "CPU time per request while sampled over that before, in the same starts"
     )

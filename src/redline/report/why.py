@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from redline.document import format as fmt
 from redline.document.blocks import Block, Column, Line, Look, Prose, Section, Table, line
 from redline.model import CodeCost, Comparison, Estimate, Metric, Report, WhyReport
+from redline.quantities import duration, significant, size
 from redline.report.views import groups
 from redline.stats.stacks import KERNEL_MARK
 
 TITLE = "Why"
 _US = 1000.0
+_MINUS = "\u2212"
 _TOUCHED = " (touched in this range)"
 _PACKAGES = re.compile(r"^(?:[a-z_]\w*\.)+(?=[A-Z])")
 _ROWS, _NAMED = 10, 3
@@ -25,6 +27,8 @@ def why_sections(report: Report) -> Iterator[Section]:
         blocks.append(Prose(tuple(filter(None, (_sentence(report, why), _range(why)))), listed=True))
         if why.functions:
             blocks.append(_table(why))
+        if why.counters:
+            blocks.append(_counters(why))
     if blocks:
         blocks.append(Prose.of(_notes(report.why), "dim"))
         yield Section(TITLE, tuple(blocks), anchor="why")
@@ -89,6 +93,41 @@ def _table(why: WhyReport) -> Table:
     heads = (Column("before", "right"), Column("after", "right"), Column("difference", "right"))
     names = (Column("function"), Column("library"), *((Column("in this range"),) if in_range else ()))
     return Table((*names, *heads), rows)
+
+
+def _counters(why: WhyReport) -> Table:
+    """What surely changed, what surely did not, and what is not decided, in this order."""
+    order = ("surely", "surely not", "not decided")
+    rows = tuple(
+        (
+            f"{counter.name}{', per request' if counter.per_request else ''}",
+            _counted(counter.before, counter.difference.unit),
+            _counted(counter.after, counter.difference.unit),
+            _counted_difference(counter.difference),
+            counter.changed,
+        )
+        for counter in sorted(why.counters, key=lambda counter: order.index(counter.changed))
+    )
+    heads = (Column("before", "right"), Column("after", "right"), Column("difference", "right"))
+    return Table((Column("what else differs"), *heads, Column("changed")), rows)
+
+
+def _counted(value: float, unit: str) -> str:
+    if unit == "ns":
+        return duration(value)
+    return size(value) if unit == "B" else significant(value, 3)
+
+
+def _counted_difference(difference: Estimate) -> str:
+    """`+1.02 [+0.98, +1.06]`."""
+    assert difference.low is not None, "it is an interval over starts"
+    assert difference.high is not None, "it is an interval over starts"
+    ends = (_signed(end, difference.unit) for end in (difference.low, difference.high))
+    return f"{_signed(difference.value, difference.unit)} [{', '.join(ends)}]"
+
+
+def _signed(value: float, unit: str) -> str:
+    return f"{_MINUS if value < 0 else '+'}{_counted(abs(value), unit)}"
 
 
 def touched_text(cost: CodeCost) -> str:

@@ -145,6 +145,11 @@ def _mean(servers: Sequence[SampledServer], of: Callable[[SampledServer], float]
     return sum(map(of, servers)) / len(servers)
 
 
+def paired_difference(values: Floats) -> MeanDifference:
+    """The mean of differences, one of each start, with their own scatter."""
+    return _difference(values, 0.0)
+
+
 def _difference(values: Floats, chance: float) -> MeanDifference:
     """The mean over starts. Its variance is that over starts, or that of counting samples, whichever is larger."""
     count = len(values)
