@@ -94,6 +94,20 @@ def test_of_two_revisions_the_touched_function_is_tested_first_and_marked(tmp_pa
 
 
 @pytest.mark.usefixtures("perf")
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node")
+def test_functions_of_javascript_are_named_by_their_file(redline: Redline, tmp_path: Path) -> None:
+    source, servers = SOURCE.with_suffix(".js").read_text(), list[str]()
+    for name, units in (("base", 30), ("more", 30 + PLANTED)):
+        (tmp_path / name).mkdir()
+        script = tmp_path / name / "serve.js"
+        script.write_text(source.replace("seldom(30 *", f"seldom({units} *"))
+        servers.append(f"node {script} {{port}}")
+    why = compared(redline, tmp_path, *servers)
+    assert why["functions"][0]["name"] == "JS:seldom serve.js"
+    assert not list(tmp_path.glob("isolate-*"))
+
+
+@pytest.mark.usefixtures("perf")
 def test_of_equal_servers_no_function_is_named(redline: Redline, tmp_path: Path) -> None:
     why = compared(redline, tmp_path, built(tmp_path, "one", 30), built(tmp_path, "other", 30))
     assert why.get("functions", []) == []

@@ -93,13 +93,13 @@ def _value(start: DuetRecording, place: int, counter: _Counter) -> float | None:
         return None
     if not counter.per_request:
         return series.values[-1]
-    times = np.array(series.times_unix_ns, dtype=np.float64) - start.traffic.epoch_unix_ns
-    within = np.flatnonzero((times >= slices[0].start_ns) & (times <= slices[-1].end_ns))
-    if len(within) < 2:
-        return None
-    first, last = within[0], within[-1]
-    requests = _completed(slices, float(times[first]), float(times[last]))
-    return (series.values[last] - series.values[first]) / requests if requests else None
+    # Threads are looked at seldom, but surely before the load and after it, so the warm-up counts too.
+    since_ns, until_ns = (
+        at - start.traffic.epoch_unix_ns for at in (series.times_unix_ns[0], series.times_unix_ns[-1])
+    )
+    loaded = [one for block in start.traffic.blocks for one in block.slices if one.target == place]
+    requests = _completed(loaded, since_ns, until_ns)
+    return (series.values[-1] - series.values[0]) / requests if requests else None
 
 
 def _completed(slices: Sequence[DuetSlice], since_ns: float, until_ns: float) -> float:

@@ -1,6 +1,7 @@
 """Why compared servers differ: sampled duets divide the difference of CPU time per request among functions. Pure."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ _METHOD_WHOLE = "the ratio without a profiler, of the baseline's CPU time"
 _METHOD_REST = "from the intervals of the whole and of its parts"
 _NO_FRAME = "[unknown]"
 _OF_JVMS = "async-profiler"
+_PLACE = re.compile(r"(?<= )(?:\S*/)?([^/\s:]+):\d+:\d+$")
 
 
 def why_reports(run: Run, cells: Sequence[CellReport], comparisons: Iterable[Comparison]) -> tuple[WhyReport, ...]:
@@ -124,13 +126,16 @@ class _SampledDuet:
                 raise _NoProfileError("the CPU time of the sampled servers is not known")
             functions, libraries, owners = Counter[str](), Counter[str](), dict[str, Counter[str]]()
             callers, stacks = dict[str, Counter[str]](), normal(self._read(facts.stacks)).weights
-            touched = touched_among({frame for stack in stacks for frame in stack.frames}, self._touched or ())
+            touched = touched_among(
+                {_without_place(frame) for stack in stacks for frame in stack.frames}, self._touched or ()
+            )
             for stack, weight in stacks.items():
-                function, library = stack.frames[-1] if stack.frames else _NO_FRAME, self._libraries.of_stack(stack)
+                frames = tuple(map(_without_place, stack.frames)) or (_NO_FRAME,)
+                function, library = frames[-1], self._libraries.of_stack(stack)
                 functions[function] += weight
                 libraries[library] += weight
                 owners.setdefault(function, Counter())[library] += weight
-                caller = next((frame for frame in reversed(stack.frames[:-1]) if frame in touched), "")
+                caller = next((frame for frame in reversed(frames[:-1]) if frame in touched), "")
                 callers.setdefault(function, Counter())[caller] += weight
             if not functions.total():
                 raise _NoProfileError("nothing was sampled during the measurement")
@@ -201,6 +206,11 @@ class _SampledDuet:
         if self._problem:
             return self._problem
         return f"{starts} sampled starts, and {FEWEST_STARTS} are the fewest that tell a difference from chance"
+
+
+def _without_place(frame: str) -> str:
+    """A function of JavaScript without its folder, line and column, which differ between two copies of a source."""
+    return _PLACE.sub(r"\1", frame)
 
 
 class _NoProfileError(Exception):

@@ -151,6 +151,16 @@ def test_a_range_without_functions_is_said_to_be_that() -> None:
     assert "the range touches no function that is known by its source" in text
 
 
+def test_functions_of_two_copies_of_a_script_are_the_same_functions() -> None:
+    """Node names them by file, line and column; a revision lies in a folder of its own, and lines move."""
+    copies = {
+        "A": {"JS:often /srv/a/serve.js:8:15": 0.7, "JS:seldom file:///srv/a/serve.js:14:16": 0.3},
+        "B": {"JS:often /srv/b/serve.js:9:15": 0.7, "JS:seldom file:///srv/b/serve.js:17:16": 0.35},
+    }
+    (why,) = build_report(sampled_run(copies)).why
+    assert [cost.name for cost in why.functions] == ["JS:seldom serve.js"]
+
+
 def test_of_equal_functions_none_is_named() -> None:
     report = build_report(sampled_run({"A": COSTS["A"], "B": COSTS["A"]}))
     (why,) = report.why
