@@ -5,8 +5,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from redline.document import format as fmt
-from redline.document.blocks import Block, Column, Line, Look, Prose, Section, Table, line
-from redline.model import CodeCost, Comparison, Estimate, Metric, Report, WhyReport
+from redline.document.blocks import Block, ChangeCell, Column, Line, Look, Prose, Section, Table, line
+from redline.document.figures import Bar, BarChart, Panels
+from redline.document.scales import Scale
+from redline.model import CodeCost, Comparison, Estimate, Metric, Report, Verdict, WhyReport
 from redline.quantities import duration, significant, size
 from redline.report.views import groups
 from redline.stats.stacks import KERNEL_MARK
@@ -26,7 +28,7 @@ def why_sections(report: Report) -> Iterator[Section]:
     for why in report.why:
         blocks.append(Prose(tuple(filter(None, (_sentence(report, why), _range(why)))), listed=True))
         if why.functions:
-            blocks.append(_table(why))
+            blocks += [*_waterfall(report, why), _table(why)]
         if why.counters:
             blocks.append(_counters(why))
     if blocks:
@@ -93,6 +95,40 @@ def _table(why: WhyReport) -> Table:
     heads = (Column("before", "right"), Column("after", "right"), Column("difference", "right"))
     names = (Column("function"), Column("library"), *((Column("in this range"),) if in_range else ()))
     return Table((*names, *heads), rows)
+
+
+def _waterfall(report: Report, why: WhyReport) -> Iterator[Panels]:
+    """From the baseline to the server: what surely differs by function, all others, and what is not accounted for."""
+    if why.whole_ns is None or why.others_ns is None or why.rest_ns is None:
+        return
+    steps = [(name_of(cost), cost.difference_ns) for cost in why.functions[:_ROWS]]
+    if further := why.functions[_ROWS:]:
+        value = sum(cost.difference_ns.value for cost in further)
+        sum_of_all = Estimate(value=value, low=None, high=None, unit="ns", n=why.starts, method="a sum: no interval")
+        steps.append((fmt.count(len(further), "further function"), sum_of_all))
+    steps += [("many small ones", why.others_ns), ("not accounted for", why.rest_ns)]
+    rows, begin = list[tuple[str, Bar | None, ChangeCell | str]](), 0.0
+    for name, difference in steps:
+        rows.append((name, _bar(begin, difference), _microseconds(difference)))
+        begin += difference.value
+    rows.append(("all together", _bar(0.0, why.whole_ns), _microseconds(why.whole_ns)))
+    ends = [end for _, bar, _ in rows if bar is not None for end in (bar.start, bar.end, bar.low, bar.high)]
+    known = [end for end in ends if end is not None]
+    ticks = ((0.0, "0"), (why.whole_ns.value, f"{fmt.signed(why.whole_ns.value / _US, _places(why.whole_ns))} µs"))
+    servers = {cell.cell_id: cell.server for cell in report.cells}
+    title = f"CPU per request, from {servers[why.baseline_id]} to {servers[why.cell_id]}"
+    scale = Scale(min(known), max(*known, min(known) + 1.0), ticks, origin=0.0)
+    yield Panels((BarChart(title, f"Waterfall of {title}", scale, tuple(rows), joined=True),))
+
+
+def _bar(begin: float, difference: Estimate) -> Bar:
+    """A bar from where the last ended. What is not sure has no colour."""
+    low, high = difference.low, difference.high
+    verdict = Verdict.INCONCLUSIVE
+    if low is not None and high is not None and not low <= 0 <= high:
+        verdict = Verdict.SLOWER if low > 0 else Verdict.FASTER
+    ends = (None if end is None else begin + end for end in (low, high))
+    return Bar(begin, begin + difference.value, *ends, verdict)
 
 
 def _counters(why: WhyReport) -> Table:
