@@ -46,7 +46,7 @@ def test_the_bars_of_a_waterfall_lead_from_nothing_to_the_whole_difference() -> 
     assert all(chart.scale.holds(end) for bar in bars for end in (bar.start, bar.end))
 
 
-def test_only_what_is_sure_has_a_colour() -> None:
+def test_only_what_is_sure_has_the_colour_of_a_verdict() -> None:
     chart = waterfall(build_report(sampled_run()))
     verdicts = [bar.verdict for _, bar, _ in chart.rows if bar is not None]
     assert (verdicts[0], verdicts[1], verdicts[-1]) == (Verdict.SLOWER, Verdict.INCONCLUSIVE, Verdict.SLOWER)
