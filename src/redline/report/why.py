@@ -127,8 +127,8 @@ def _bar(begin: float, difference: Estimate) -> Bar:
     verdict = Verdict.INCONCLUSIVE
     if low is not None and high is not None and not low <= 0 <= high:
         verdict = Verdict.SLOWER if low > 0 else Verdict.FASTER
-    ends = (None if end is None else begin + end for end in (low, high))
-    return Bar(begin, begin + difference.value, *ends, verdict)
+    low, high = (None if end is None else begin + end for end in (low, high))
+    return Bar(begin, begin + difference.value, low, high, verdict)
 
 
 def _counters(why: WhyReport) -> Table:
