@@ -26,6 +26,8 @@ HABITS = {
     "in_parts": "delayed-ack",
     "healthy": None,
 }
+PATTERNS = {"polling": "timer-multiples", "one_slow_of_ten": "one-in-k"}
+"""Habits that take longer to be seen."""
 BUSY = ("burning", "heavy")
 MEGABYTE = hashlib.sha256(b"x" * 1_000_000).hexdigest()
 OTHERS_ARE_HERE = {"cpu-pressure", "cpu-steal", "noisy-neighbour"}
@@ -51,7 +53,7 @@ def lab(folder: Path, oracle: Path) -> None:
     """A catalogue of the servers with habits, and of a server that answers after 5 ms under any load."""
     servers = "\n".join(
         f"  {habit}: {{about: {habit}, start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', {habit}]}}}}"
-        for habit in (*HABITS, *BUSY)
+        for habit in (*HABITS, *PATTERNS, *BUSY)
     )
     family = folder / "catalogue" / "real"
     family.mkdir(parents=True)
@@ -93,6 +95,22 @@ def test_habits_of_servers_are_reported_by_name(redline: Redline, oracle: Path) 
         if kind is not None and (kind != "lock-limited" or judgeable):
             assert kind in seen, (habit, kinds[habit])
         assert seen <= {kind, "lock-limited"}, (habit, kinds[habit])
+
+
+@pytest.mark.parametrize(
+    ("server", "load"),
+    [
+        ("polling", "saturate: {closed: {users: 48}, for: 3s}"),
+        ("one_slow_of_ten", "steady: {open: {rate: 800, connections: 128, arrivals: uniform}, for: 4s}"),
+    ],
+)
+def test_patterns_of_times_are_named_where_they_are(redline: Redline, oracle: Path, server: str, load: str) -> None:
+    lab(redline.folder, oracle)
+    kinds = found(redline, [server, "healthy"], load)
+    named = {name: seen & set(PATTERNS.values()) for name, seen in kinds.items()}
+    if not named[server] and kinds[server] & OTHERS_ARE_HERE:
+        pytest.skip(f"others took turns with the server: {', '.join(sorted(kinds[server] & OTHERS_ARE_HERE))}")
+    assert named == {server: {PATTERNS[server]}, "healthy": set()}
 
 
 @pytest.mark.parametrize(

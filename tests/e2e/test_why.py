@@ -45,7 +45,9 @@ def compared(redline: Redline, folder: Path, *commands: str) -> dict[str, Any]:
     Report.model_validate_json(text)
     (why,) = json.loads(text)["why"]
     assert why.get("problem", "") == "", why
-    assert why["starts"] == 8
+    assert why["starts"] >= 3  # of eight: on a busy machine a profiler may begin too late
+    counted = {counter["name"].partition(" ")[0] for counter in why["counters"]}
+    assert {"waits", "preemptions", "bytes", "memory", "threads"} <= counted
     parts = sum(cost["difference_ns"]["value"] for cost in why.get("functions", ()))
     assert parts + why["others_ns"]["value"] + why["rest_ns"]["value"] == pytest.approx(why["whole_ns"]["value"])
     return dict(why)
@@ -59,6 +61,50 @@ def test_a_planted_cost_is_named_first_with_its_size(redline: Redline, tmp_path:
     assert first["name"] == "seldom"
     grown = first["difference_ns"]["value"] / first["before_ns"]
     assert grown == pytest.approx(PLANTED / 30, rel=0.3)
+    changed = {counter["name"].partition(" ")[0]: counter["changed"] for counter in why["counters"]}
+    assert (changed["bytes"], changed["threads"]) == ("surely not", "surely not")
+
+
+@pytest.mark.usefixtures("perf")
+def test_of_two_revisions_the_touched_function_is_tested_first_and_marked(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    who = ["-c", "user.name=somebody", "-c", "user.email=somebody@localhost"]
+
+    def commit(source: str, message: str) -> None:
+        (work / "serve.c").write_text(source)
+        subprocess.run(["git", "add", "-A"], cwd=work, check=True)
+        subprocess.run(["git", *who, "commit", "-qm", message], cwd=work, check=True)
+
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    build = "cc -O1 -fno-omit-frame-pointer -pthread -o serve serve.c"
+    (work / "redline.yaml").write_text(f"build: {build}\nstart: ./serve {{port}}\n")
+    often, seldom, rest = SOURCE.read_text().split("__attribute__")
+    commit(f"{often}__attribute__{seldom}__attribute__{rest}", "Serve")
+    longer = rest.replace("at < units;", f"at < units * {30 + PLANTED} / 30;")
+    commit(f"{often}__attribute__{seldom}__attribute__{longer}", "Do more")
+    options: list[str | Path] = ["--why", "--for", "6s", "--load", "closed:2", "-o", tmp_path / "run"]
+    done = Redline(work)("ab", "--git", "HEAD~1..HEAD", *options)
+    assert done.code == 0, done.err
+    (why,) = json.loads((tmp_path / "run" / "results.json").read_bytes())["why"]
+    assert [(one["name"], one["file"]) for one in why["touched"]] == [("seldom", "serve.c")]
+    first = why["functions"][0]
+    assert (first["name"], first["touched"]) == ("seldom", True)
+    assert "in seldom (touched in this range)" in " ".join(done.out.split())
+
+
+@pytest.mark.usefixtures("perf")
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node")
+def test_functions_of_javascript_are_named_by_their_file(redline: Redline, tmp_path: Path) -> None:
+    source, servers = SOURCE.with_suffix(".js").read_text(), list[str]()
+    for name, units in (("base", 30), ("more", 30 + PLANTED)):
+        (tmp_path / name).mkdir()
+        script = tmp_path / name / "serve.js"
+        script.write_text(source.replace("seldom(30 *", f"seldom({units} *"))
+        servers.append(f"node {script} {{port}}")
+    why = compared(redline, tmp_path, *servers)
+    assert why["functions"][0]["name"] == "JS:seldom serve.js"
+    assert not list(tmp_path.glob("isolate-*"))
 
 
 @pytest.mark.usefixtures("perf")

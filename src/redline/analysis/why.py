@@ -1,25 +1,29 @@
 """Why compared servers differ: sampled duets divide the difference of CPU time per request among functions. Pure."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from redline.analysis.counters import counter_changes
 from redline.analysis.libraries import Libraries
+from redline.analysis.touched import touched_among
 from redline.errors import RedlineError
 from redline.findings.starts import COMPARED, measured
 from redline.model import (
     CellReport,
     CodeCost,
     Comparison,
+    CounterChange,
     DuetBlock,
     DuetRecording,
     Estimate,
     Library,
+    Manifest,
     Metric,
-    Plan,
     Run,
     Stacks,
     WhyReport,
@@ -34,6 +38,7 @@ _METHOD_WHOLE = "the ratio without a profiler, of the baseline's CPU time"
 _METHOD_REST = "from the intervals of the whole and of its parts"
 _NO_FRAME = "[unknown]"
 _OF_JVMS = "async-profiler"
+_PLACE = re.compile(r"(?<= )(?:\S*/)?([^/\s:]+):\d+:\d+$")
 
 
 def why_reports(run: Run, cells: Sequence[CellReport], comparisons: Iterable[Comparison]) -> tuple[WhyReport, ...]:
@@ -50,10 +55,11 @@ def why_reports(run: Run, cells: Sequence[CellReport], comparisons: Iterable[Com
     made = list[WhyReport]()
     libraries = run.profiles.libraries() if run.sampled else ()
     for cell_ids in dict.fromkeys(duet.cell_ids for duet in plan.duets):
-        sampled = _SampledDuet(plan, cell_ids, run.sampled, run.profiles.stacks, libraries)
+        sampled = _SampledDuet(run.manifest, cell_ids, run.sampled, run.profiles.stacks, libraries)
         for target, cell_id in enumerate(cell_ids[COMPARED:], COMPARED):
             whole = _whole(ratios.get((cell_id, cell_ids[0])), levels.get(cell_ids[0]))
-            made.append(sampled.report(target, whole))
+            own = [duet for duet in run.duets if duet.cell_ids[:-1] == cell_ids]
+            made.append(sampled.report(target, whole, counter_changes(own, target, plan.suite.threshold)))
     return tuple(made)
 
 
@@ -69,11 +75,15 @@ def _whole(ratio: Estimate | None, level: Estimate | None) -> Estimate | None:
 
 @dataclass(frozen=True)
 class _Server:
-    """A server of a sampled start by function and by library; its CPU time per request before it was sampled."""
+    """A server of a sampled start by function and by library; its CPU time per request before it was sampled.
+
+    `callers` counts samples of a function by the innermost touched function above it.
+    """
 
     functions: SampledServer
     libraries: SampledServer
     owners: Mapping[str, str]
+    callers: Mapping[str, Counter[str]]
     unsampled_ns: float | None
 
 
@@ -82,13 +92,14 @@ class _SampledDuet:
 
     def __init__(
         self,
-        plan: Plan,
+        manifest: Manifest,
         cell_ids: tuple[str, ...],
         recordings: Iterable[DuetRecording],
         read: Callable[[str], Stacks],
         table: Sequence[Library],
     ) -> None:
-        self._plan, self._cell_ids, self._read = plan, cell_ids, read
+        self._plan, self._cell_ids, self._read = manifest.plan, cell_ids, read
+        self._touched = manifest.touched
         self._recordings = [made for made in recordings if made.cell_ids[:-1] == cell_ids]
         facts = next((facts for made in self._recordings for facts in made.profiles), None)
         self._libraries = Libraries(table, "jvm" if facts and facts.profiler.startswith(_OF_JVMS) else None)
@@ -114,32 +125,50 @@ class _SampledDuet:
             if cpu_ns is None or facts.stacks is None:
                 raise _NoProfileError("the CPU time of the sampled servers is not known")
             functions, libraries, owners = Counter[str](), Counter[str](), dict[str, Counter[str]]()
-            for stack, weight in normal(self._read(facts.stacks)).weights.items():
-                function, library = stack.frames[-1] if stack.frames else _NO_FRAME, self._libraries.of_stack(stack)
+            callers, stacks = dict[str, Counter[str]](), normal(self._read(facts.stacks)).weights
+            touched = touched_among(
+                {_without_place(frame) for stack in stacks for frame in stack.frames}, self._touched or ()
+            )
+            for stack, weight in stacks.items():
+                frames = tuple(map(_without_place, stack.frames)) or (_NO_FRAME,)
+                function, library = frames[-1], self._libraries.of_stack(stack)
                 functions[function] += weight
                 libraries[library] += weight
                 owners.setdefault(function, Counter())[library] += weight
+                caller = next((frame for frame in reversed(frames[:-1]) if frame in touched), "")
+                callers.setdefault(function, Counter())[caller] += weight
             if not functions.total():
                 raise _NoProfileError("nothing was sampled during the measurement")
             yield _Server(
                 SampledServer(cpu_ns, functions),
                 SampledServer(cpu_ns, libraries),
                 {function: known.most_common(1)[0][0] for function, known in owners.items()},
+                callers,
                 _cpu_ns(before, target),
             )
 
-    def report(self, target: int, whole: Estimate | None) -> WhyReport:
+    def report(self, target: int, whole: Estimate | None, counters: tuple[CounterChange, ...]) -> WhyReport:
         """The report of the server at this place."""
         starts = [start for start in self._starts if len(start) > target + 1]
         cell_id, baseline_id = self._cell_ids[target], self._cell_ids[0]
         if len(starts) < FEWEST_STARTS:
             problem = self._why_not(len(starts))
             return WhyReport(
-                cell_id=cell_id, baseline_id=baseline_id, starts=len(starts), whole_ns=whole, problem=problem
+                cell_id=cell_id,
+                baseline_id=baseline_id,
+                starts=len(starts),
+                whole_ns=whole,
+                counters=counters,
+                problem=problem,
             )
-        functions = account([_start([server.functions for server in start], target) for start in starts])
+        compared = [_start([server.functions for server in start], target) for start in starts]
+        expected = touched_among({name for start in compared for name in start.names}, self._touched or ())
+        functions = account(compared, expected)
         libraries = account([_start([server.libraries for server in start], target) for start in starts])
         owners = {name: owner for start in starts for server in start for name, owner in server.owners.items()}
+        callers = dict[str, Counter[str]]()
+        for name, counted in (pair for start in starts for server in start for pair in server.callers.items()):
+            callers.setdefault(name, Counter()).update(counted)
         used = [start[place].functions for start in starts for place in (0, target, -1)]
         return WhyReport(
             cell_id=cell_id,
@@ -148,13 +177,26 @@ class _SampledDuet:
             whole_ns=whole,
             profiler=self._profiler,
             samples=sum(sum(server.samples.values()) for server in used),
-            functions=tuple(_cost(part, owners[part.name]) for part in functions.parts),
+            functions=tuple(
+                self._cost_in_range(part, owners[part.name], callers[part.name]) for part in functions.parts
+            ),
             tested=functions.tested,
+            touched=self._touched,
+            touched_tested=functions.expected,
             others_ns=_estimate(functions.others),
             rest_ns=None if whole is None else _rest(whole, functions.whole),
             libraries=tuple(_cost(part) for part in libraries.parts),
+            counters=counters,
             overhead=_overhead(starts),
         )
+
+    def _cost_in_range(self, part: PartCost, library: str, callers: Counter[str]) -> CodeCost:
+        """The cost of a function, and whether the range of commits touches it, or what calls it."""
+        if self._touched is None:
+            return _cost(part, library)
+        caller, samples = callers.most_common(1)[0]
+        below = caller if samples > callers.total() / 2 and not part.expected else ""
+        return _cost(part, library, touched=part.expected, below=below)
 
     def _why_not(self, starts: int) -> str:
         slugs = [self._plan.cells[cell_id].variant.slug for cell_id in self._cell_ids]
@@ -164,6 +206,11 @@ class _SampledDuet:
         if self._problem:
             return self._problem
         return f"{starts} sampled starts, and {FEWEST_STARTS} are the fewest that tell a difference from chance"
+
+
+def _without_place(frame: str) -> str:
+    """A function of JavaScript without its folder, line and column, which differ between two copies of a source."""
+    return _PLACE.sub(r"\1", frame)
 
 
 class _NoProfileError(Exception):
@@ -202,7 +249,7 @@ def _cpu_ns(blocks: Iterable[DuetBlock], target: int) -> float | None:
     return sum(known) / completed if completed and len(known) == len(used) and sum(known) else None
 
 
-def _cost(part: PartCost, library: str = "") -> CodeCost:
+def _cost(part: PartCost, library: str = "", *, touched: bool | None = None, below: str = "") -> CodeCost:
     return CodeCost(
         name=part.name,
         library=library,
@@ -210,6 +257,8 @@ def _cost(part: PartCost, library: str = "") -> CodeCost:
         after_ns=part.after_ns,
         difference_ns=_estimate(part.difference),
         p_adjusted=part.p_adjusted,
+        touched=touched,
+        below=below,
     )
 
 

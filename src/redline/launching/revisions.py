@@ -27,6 +27,8 @@ from redline.model.catalogue import WORK_TREE, Revision
 from redline.ports import Building
 from redline.wording import part
 
+_WHOLE = "-U1000000"
+"""As many lines around a change as a file has."""
 _BARE, _INSIDE = "--is-bare-repository", "--is-inside-git-dir"
 _FULL = re.compile(r"No space left|quota exceeded", re.IGNORECASE)
 _DENIED = re.compile(r"Permission denied", re.IGNORECASE)
@@ -141,6 +143,12 @@ class Repository:
         if done.returncode != 0:
             raise self._unreadable(done)
         return done.stdout.rstrip("\n")
+
+    def whole_diff(self, first: Revision, second: Revision) -> str:
+        """Return how two revisions differ, with all lines of every file that differs. Raises UsageError."""
+        env = self._apart() if WORK_TREE in (first.name, second.name) else None
+        plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
+        return self.read("diff", *plain, "--find-renames", _WHOLE, first.commit, second.commit, env=env)
 
     def _unreadable(self, done: "subprocess.CompletedProcess[str]") -> UsageError:
         said = reason(done.stderr) or f"git ended with code {done.returncode}"

@@ -190,6 +190,11 @@ def open_files_limit(pid: int) -> int | None:
     return int(match[1]) if match else None
 
 
+def working_folder(pid: int) -> str:
+    """Return the folder that a process works in; empty if it has ended, or this user may not see it."""
+    return _linked(f"/proc/{pid}/cwd")
+
+
 def name_of(pid: int) -> str:
     """`nginx (4711)`: the command's name and the process."""
     stat = read_stat(pid)

@@ -13,6 +13,7 @@ from redline.model.plan import Plan, PlannedDuet, PlannedTrial
 from redline.model.profile import Library, Stacks
 from redline.model.recording import Recording
 from redline.model.search import SearchTerms
+from redline.model.why import TouchedFunction
 
 RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"
 
@@ -66,10 +67,17 @@ class Manifest(Frozen):
     same: SameBuilds | None = omitted_if_default(
         None, "of two revisions that are not measured: they are the same server"
     )
+    touched: tuple[TouchedFunction, ...] | None = omitted_if_default(
+        None, "functions that differ between the two revisions; null if nobody asks why, or it compares others"
+    )
 
     def of_same_builds(self, same: SameBuilds | None) -> "Manifest":
         """The same manifest, and why its servers are the same, if they are."""
         return self.model_copy(update={"same": same})
+
+    def of_range(self, touched: tuple[TouchedFunction, ...] | None) -> "Manifest":
+        """The same manifest, and the functions that its range of commits touches."""
+        return self.model_copy(update={"touched": touched})
 
     @model_validator(mode="after")
     def _has_its_task(self) -> "Manifest":

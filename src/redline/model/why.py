@@ -1,9 +1,24 @@
 """Why two servers differ: their difference of CPU time per request, divided among functions. Published."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate
+
+
+class TouchedFunction(Frozen):
+    """A function that a range of commits touches, by its name in the source."""
+
+    name: str
+    within: str = omitted_if_default("", "its class, type or module")
+    file: str
+
+    @property
+    def text(self) -> str:
+        """`Handler.serve (src/handler.py)`."""
+        return f"{self.within}.{self.name} ({self.file})" if self.within else f"{self.name} ({self.file})"
 
 
 class CodeCost(Frozen):
@@ -15,6 +30,22 @@ class CodeCost(Frozen):
     after_ns: float = Field(description="in the server")
     difference_ns: Estimate
     p_adjusted: float | None = Field(description="p-value with Holm's correction for all tested functions or libraries")
+    touched: bool | None = omitted_if_default(None, "whether the range of commits touches the function; null without")
+    below: str = omitted_if_default("", "a touched function that called it, or its callers, in most of its samples")
+
+
+class CounterChange(Frozen):
+    """What a server needs of something other than CPU time, and what its baseline needs."""
+
+    name: str
+    per_request: bool = Field(description="false: the level at the end of a start")
+    before: float = Field(description="in the baseline, mean of the starts")
+    after: float
+    difference: Estimate
+    p_adjusted: float = Field(description="p-value with Holm's correction for all counters of the table")
+    changed: Literal["surely", "surely not", "not decided"] = Field(
+        description="surely not: the whole interval is within the threshold of the comparison"
+    )
 
 
 class WhyReport(Frozen):
@@ -32,9 +63,14 @@ class WhyReport(Frozen):
     whole_ns: Estimate | None = omitted_if_default(None, "the difference without a profiler")
     functions: tuple[CodeCost, ...] = omitted_if_default((), "those that surely differ, the largest difference first")
     tested: int = omitted_if_default(0, "the number of functions that were tested")
+    touched: tuple[TouchedFunction, ...] | None = omitted_if_default(
+        None, "functions that the range of commits touches, which are tested first; null without a range"
+    )
+    touched_tested: int = omitted_if_default(0, "sampled functions among the tested ones that match them by name")
     others_ns: Estimate | None = omitted_if_default(None, "the sum of all other functions")
     rest_ns: Estimate | None = omitted_if_default(None, "the part of the whole that is not accounted for")
     libraries: tuple[CodeCost, ...] = omitted_if_default((), "libraries that surely differ")
+    counters: tuple[CounterChange, ...] = omitted_if_default((), "of the starts without a profiler")
     overhead: Estimate | None = omitted_if_default(
         None, "CPU time per request while sampled over that before, in the same starts"
     )

@@ -71,6 +71,7 @@ SEARCH_COLUMNS = (
 
 _POOLED = "all used trials together: no interval"
 _MEDIAN = "median of the trials: no interval"
+_TOUCHED = {True: "touched", False: "not touched"}
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """The last four are full-width forms of the first four, which a spreadsheet may treat alike."""
 _FORMULA_WITHIN = re.compile(r"""([;\t\r\n][\s"]*)([=+\-@\uff1d\uff0b\uff0d\uff20])""")
@@ -162,7 +163,7 @@ def _of_request(probe: LimitProbe, request: RequestReport) -> dict[str, Field]:
 def rows(report: Report) -> Iterator[dict[str, Field]]:
     """Yield the rows of a report, with the columns that a row fills."""
     comparisons, findings = comparisons_by_cell(report), report.findings
-    shares, cpu = _shares(report), _cpu_by_request(report)
+    shares, cpu, code = _shares(report), _cpu_by_request(report), _cpu_by_function(report)
     for cell in report.cells:
         about = {"run": report.run.name, **_identity(cell, findings[cell.cell_id])}
         compared = comparisons.get(cell.cell_id, {})
@@ -174,6 +175,7 @@ def rows(report: Report) -> Iterator[dict[str, Field]]:
         divided = cpu.get(cell.cell_id, []) if cell.shows_numbers else []
         for metric_name, estimate in (*shares.get(cell.cell_id, []), *divided):
             yield about | _estimated(estimate) | {"metric": metric_name}
+        yield from (about | row for row in code.get(cell.cell_id, []))
         for name, points in _further_times(cell):
             known = {point.q: point for point in points}
             for q in PERCENTILES:
@@ -340,6 +342,25 @@ def _memory(memory: MemoryReport | None) -> Iterator[dict[str, Field]]:
     for name, unit, number in numbers:
         if number is not None:
             yield {"metric": name, "unit": unit, "value": number, "method": _POOLED}
+
+
+def _cpu_by_function(report: Report) -> dict[str, list[dict[str, Field]]]:
+    """The differences of CPU time that are surely there, as `cpu-difference:FUNCTION`, by cell id."""
+    return {
+        why.cell_id: [
+            {
+                **_estimated(cost.difference_ns),
+                "metric": f"cpu-difference:{cost.name}",
+                "baseline_id": why.baseline_id,
+                "p_adjusted": cost.p_adjusted,
+                "family_name": "all functions"
+                if cost.touched is None
+                else f"functions {_TOUCHED[cost.touched]} in this range",
+            }
+            for cost in why.functions
+        ]
+        for why in report.why
+    }
 
 
 def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:

@@ -35,12 +35,13 @@ DEFAULT_SLICE_NS, DEFAULT_GUARD_NS = 10_000_000, 2_000_000
 _AROUND = ("machine", "engine")
 _OF_SERVERS = frozenset(
     (
+        *("context_switches_voluntary", "context_switches_involuntary"),
         *("cpu_ns", "run_delay_ns", "cores_busy_ns", "cores_interrupts_ns", "listen_drops", "listen_queue"),
         *("quota_periods", "throttled_periods", "throttled_ns", "quota_millicores"),
         *("rss_bytes", "threads", "descriptors", "descriptors_limit", "close_wait"),
     )
 )
-"""The series of servers that say what disturbed them, and what of them grows."""
+"""The series of servers that say what disturbed them, what of them grows, and how they differ."""
 LONGEST_SLICE_NS = 50_000_000
 """The slice of slow servers; see docs/decisions/0021-neighbours.md."""
 

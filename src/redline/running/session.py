@@ -18,6 +18,7 @@ from redline.analysis import capacities
 from redline.analysis.results import GrowingRun
 from redline.analysis.unanswered import unanswered
 from redline.errors import RedlineError, StoreError, UsageError
+from redline.launching.touched import touched_in
 from redline.model import (
     Cell,
     Environment,
@@ -134,6 +135,8 @@ class RunSession:
         manifest = new_manifest(name, source, plan, bench)
         if source.kind == "comparison" and not bench.pairs:
             manifest = manifest.of_same_builds(same_builds(plan, built, bench.tools))
+        if plan.suite.why:
+            manifest = manifest.of_range(touched_in(plan))
         part.create(manifest, source.kept)
         return cls(store, bench, unavailable, listener)
 

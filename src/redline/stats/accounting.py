@@ -5,6 +5,7 @@ docs/decisions/0048-why.md explains the method.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,8 @@ from redline.stats.families import holm_adjust
 from redline.stats.samples import CONFIDENCE, Floats
 
 ALPHA = 0.05
+EXPECTED_SHARE = 0.8
+"""The share of the error probability that those functions have which are expected to differ."""
 FEWEST_STARTS = 3
 """With two starts an interval over starts is wider than any difference."""
 LEAST = 0.001
@@ -40,6 +43,11 @@ class SampledStart:
 
     before: tuple[SampledServer, ...]
     after: SampledServer
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Everything that was sampled."""
+        return frozenset(name for server in (*self.before, self.after) for name in server.samples)
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,7 @@ class PartCost:
     after_ns: float
     difference: MeanDifference
     p_adjusted: float
+    expected: bool
 
 
 @dataclass(frozen=True)
@@ -82,20 +91,24 @@ class Accounting:
     others: MeanDifference
     whole: MeanDifference
     tested: int
+    expected: int
 
 
-def account(starts: Sequence[SampledStart]) -> Accounting:
-    """Divide the difference among functions, of at least FEWEST_STARTS starts. The parts and others are the whole."""
-    names = sorted({name for start in starts for server in (*start.before, start.after) for name in server.samples})
+def account(starts: Sequence[SampledStart], expected: AbstractSet[str] = frozenset()) -> Accounting:
+    """Divide the difference among functions, of at least FEWEST_STARTS starts. The parts and others are the whole.
+
+    The `expected` ones are a family of their own, with most of the error probability, however little they cost.
+    """
+    names = sorted({name for start in starts for name in start.names})
     before = {name: np.array([_mean(start.before, _cost_of(name)) for start in starts]) for name in names}
     after = {name: np.array([_cost_of(name)(start.after) for start in starts]) for name in names}
     whole = np.array([start.after.cpu_ns - _mean(start.before, lambda server: server.cpu_ns) for start in starts])
     in_all = sum(float(costs.sum()) for side in (before, after) for costs in side.values())
-    tested = [name for name in names if float((before[name] + after[name]).sum()) >= LEAST * in_all]
+    tested = [name for name in names if name in expected or float((before[name] + after[name]).sum()) >= LEAST * in_all]
     differences = [_difference(after[name] - before[name], _chance(starts, [name])) for name in tested]
-    adjusted = holm_adjust([difference.p for difference in differences])
+    adjusted = _adjusted([difference.p for difference in differences], [name in expected for name in tested])
     parts = [
-        PartCost(name, float(before[name].mean()), float(after[name].mean()), difference, p)
+        PartCost(name, float(before[name].mean()), float(after[name].mean()), difference, p, name in expected)
         for name, difference, p in zip(tested, differences, adjusted, strict=True)
         if p < ALPHA
     ]
@@ -104,8 +117,24 @@ def account(starts: Sequence[SampledStart]) -> Accounting:
     in_parts = sum((after[name] - before[name] for name in named), np.zeros(len(starts)))
     left = [name for name in names if name not in named]
     return Accounting(
-        tuple(parts), _difference(whole - in_parts, _chance(starts, left)), _difference(whole, 0.0), len(tested)
+        tuple(parts),
+        _difference(whole - in_parts, _chance(starts, left)),
+        _difference(whole, 0.0),
+        len(tested),
+        len(expected.intersection(tested)),
     )
+
+
+def _adjusted(ps: Sequence[float], expected: Sequence[bool]) -> list[float]:
+    """Adjusted p-values: Holm's in either family, each over its share of the error probability."""
+    if not any(expected) or all(expected):
+        return list(holm_adjust(ps))
+    adjusted = [1.0] * len(ps)
+    for family, share in ((True, EXPECTED_SHARE), (False, 1 - EXPECTED_SHARE)):
+        places = [place for place, is_expected in enumerate(expected) if is_expected is family]
+        for place, p in zip(places, holm_adjust([ps[place] for place in places]), strict=True):
+            adjusted[place] = min(1.0, p / share)
+    return adjusted
 
 
 def _cost_of(name: str) -> Callable[[SampledServer], float]:
@@ -114,6 +143,11 @@ def _cost_of(name: str) -> Callable[[SampledServer], float]:
 
 def _mean(servers: Sequence[SampledServer], of: Callable[[SampledServer], float]) -> float:
     return sum(map(of, servers)) / len(servers)
+
+
+def paired_difference(values: Floats) -> MeanDifference:
+    """The mean of differences, one of each start, with their own scatter."""
+    return _difference(values, 0.0)
 
 
 def _difference(values: Floats, chance: float) -> MeanDifference:

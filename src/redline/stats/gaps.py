@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from redline.model import Histogram
 
@@ -40,22 +41,38 @@ def gap_at(times: Histogram, q: float) -> Gap | None:
 
 def gaps_at(times: Histogram, quantiles: Sequence[float]) -> dict[float, Gap]:
     """The gaps in which quantiles (0 to 1) lie, without those that are in none."""
-    values, counts = times.buckets()
-    if len(values) < 2:
-        return {}
-    below = np.cumsum(counts)
-    n = int(below[-1])
-    # Every value is the last below a gap, which ends with the first value that is a factor away.
-    ends = np.searchsorted(values, values * APART, side="left")
-    passed = below[ends - 1]
-    above, inside = n - passed, passed - below
-    smaller = np.minimum(below, above)
-    found = np.flatnonzero((smaller >= FEWEST_BESIDE) & (inside <= MOST_INSIDE * smaller))
+    seen = _Gaps(times)
     gaps = {}
-    for q in quantiles if len(found) else ():
-        slack = max(_ERRORS * math.sqrt(q * (1 - q) / n), SLACK * min(q, 1 - q))
-        here = found[(below[found] >= (q - slack) * n) & (passed[found] <= (q + slack) * n)]
+    for q in quantiles if len(seen.found) else ():
+        slack = max(_ERRORS * math.sqrt(q * (1 - q) / seen.n), SLACK * min(q, 1 - q))
+        found = seen.found
+        here = found[(seen.below[found] >= (q - slack) * seen.n) & (seen.passed[found] <= (q + slack) * seen.n)]
         if len(here):
-            best = int(here[np.argmin(inside[here])])
-            gaps[q] = Gap(int(values[best]), int(values[ends[best]]), float(above[best]) / n)
+            gaps[q] = seen.best(here)
     return gaps
+
+
+def clearest_gap(times: Histogram) -> Gap | None:
+    """The gap with the fewest times in it, wherever it is; None without any."""
+    seen = _Gaps(times)
+    return seen.best(seen.found) if len(seen.found) else None
+
+
+class _Gaps:
+    """Where a distribution has gaps: `found` are the places of the last values below them."""
+
+    def __init__(self, times: Histogram) -> None:
+        self._values, counts = times.buckets()
+        self.below = np.cumsum(counts)
+        self.n = int(self.below[-1]) if len(self.below) else 0
+        # Every value is the last below a gap, which ends with the first value that is a factor away.
+        self._ends = np.searchsorted(self._values, self._values * APART, side="left")
+        self.passed = self.below[self._ends - 1]
+        self._above, self._inside = self.n - self.passed, self.passed - self.below
+        smaller = np.minimum(self.below, self._above)
+        self.found = np.flatnonzero((smaller >= FEWEST_BESIDE) & (self._inside <= MOST_INSIDE * smaller))
+
+    def best(self, places: NDArray[np.intp]) -> Gap:
+        """The gap at one of these places that has the fewest times in it."""
+        best = int(places[np.argmin(self._inside[places])])
+        return Gap(int(self._values[best]), int(self._values[self._ends[best]]), float(self._above[best]) / self.n)

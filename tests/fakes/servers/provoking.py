@@ -1,5 +1,6 @@
 """A server of many threads with a habit under load that the lab should notice: `provoking.py PORT HABIT`."""
 
+import itertools
 import os
 import socket
 import sys
@@ -121,6 +122,29 @@ def heavy(listener: socket.socket) -> None:
     """Answers with a megabyte, which takes longer to check than to send."""
     megabyte = b"x" * 1_000_000
     Threads(listener, lambda: megabyte).serve()
+
+
+def polling(listener: socket.socket) -> None:
+    """Waits for a timer of 200 ms, once or twice in turn."""
+    turns = itertools.count()
+
+    def answer() -> bytes:
+        time.sleep(0.2 * (1 + next(turns) % 2))
+        return b"ok"
+
+    Threads(listener, answer).serve()
+
+
+def one_slow_of_ten(listener: socket.socket) -> None:
+    """Asks ten others in turn, of which one takes 100 ms."""
+    turns = itertools.count()
+
+    def answer() -> bytes:
+        if next(turns) % 10 == 0:
+            time.sleep(0.1)
+        return b"ok"
+
+    Threads(listener, answer).serve()
 
 
 def healthy(listener: socket.socket) -> None:

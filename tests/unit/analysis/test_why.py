@@ -7,8 +7,20 @@ import numpy as np
 import pytest
 
 from redline.analysis import build_report
-from redline.model import DuetRecording, Failure, ProfileFacts, ProfileFile, Run, Skipped, Slice, Stack, Stacks
+from redline.model import (
+    DuetRecording,
+    Failure,
+    ProfileFacts,
+    ProfileFile,
+    Run,
+    Skipped,
+    Slice,
+    Stack,
+    Stacks,
+    TouchedFunction,
+)
 from redline.model.run import StoredProfiles
+from redline.render.csvfile import rows
 from redline.render.renderers import as_markdown
 from redline.suite.planning import make_plan
 from tests.fakes.compared import compared_run
@@ -86,6 +98,67 @@ def test_the_function_with_the_planted_cost_is_named_with_its_size() -> None:
     assert "B needs 5" in text
     assert "in seldom" in text
     assert "not accounted for" in text
+
+
+def of_range(run: Run, *names: str) -> Run:
+    """The run as one of two revisions that differ in these functions."""
+    touched = tuple(TouchedFunction(name=name, file="serve.c") for name in names)
+    return run.model_copy(update={"manifest": run.manifest.of_range(touched)})
+
+
+def test_a_function_that_the_range_touches_is_marked_in_every_format() -> None:
+    report = build_report(of_range(sampled_run(), "seldom", "nowhere"))
+    (why,) = report.why
+    assert ([cost.touched for cost in why.functions], why.touched_tested) == ([True], 1)
+    text = as_markdown(report).decode()
+    assert "in seldom (touched in this range)" in text
+    assert "| touched |" in text
+    assert "the range touches 2 functions: seldom (serve.c), nowhere (serve.c); " in text
+    assert "1 were sampled and tested first, and 1 surely differs" in text
+    (row,) = [row for row in rows(report) if row.get("metric") == "cpu-difference:seldom"]
+    assert row["family_name"] == "functions touched in this range"
+    assert (row["value"], row["baseline_id"]) == (why.functions[0].difference_ns.value, why.baseline_id)
+
+
+def test_a_function_that_differs_and_was_not_touched_is_marked() -> None:
+    report = build_report(of_range(sampled_run(), "often"))
+    (why,) = report.why
+    assert [(cost.name, cost.touched) for cost in why.functions] == [("seldom", False)]
+    text = as_markdown(report).decode()
+    assert "| not touched |" in text
+    assert "and 0 surely differ; of the others, 1 surely differs" in text
+
+
+def test_a_function_that_a_touched_one_calls_is_said_to_be_below_it() -> None:
+    report = build_report(of_range(sampled_run(), "serve"))
+    (why,) = report.why
+    assert [(cost.touched, cost.below) for cost in why.functions] == [(False, "serve")]
+    assert "| not touched, below serve |" in as_markdown(report).decode()
+
+
+def test_without_a_range_nothing_is_marked() -> None:
+    report = build_report(sampled_run())
+    (why,) = report.why
+    assert (why.touched, [cost.touched for cost in why.functions]) == (None, [None])
+    assert "touched" not in as_markdown(report).decode()
+    assert [row["family_name"] for row in rows(report) if row.get("metric") == "cpu-difference:seldom"] == [
+        "all functions"
+    ]
+
+
+def test_a_range_without_functions_is_said_to_be_that() -> None:
+    text = as_markdown(build_report(of_range(sampled_run()))).decode()
+    assert "the range touches no function that is known by its source" in text
+
+
+def test_functions_of_two_copies_of_a_script_are_the_same_functions() -> None:
+    """Node names them by file, line and column; a revision lies in a folder of its own, and lines move."""
+    copies = {
+        "A": {"JS:often /srv/a/serve.js:8:15": 0.7, "JS:seldom file:///srv/a/serve.js:14:16": 0.3},
+        "B": {"JS:often /srv/b/serve.js:9:15": 0.7, "JS:seldom file:///srv/b/serve.js:17:16": 0.35},
+    }
+    (why,) = build_report(sampled_run(copies)).why
+    assert [cost.name for cost in why.functions] == ["JS:seldom serve.js"]
 
 
 def test_of_equal_functions_none_is_named() -> None:

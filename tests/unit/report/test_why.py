@@ -1,9 +1,12 @@
-"""Functions as a report names them."""
+"""Functions as a report names them, and the waterfall of what they cost."""
 
 import pytest
 
-from redline.model import CodeCost, Estimate
-from redline.report.why import name_of
+from redline.analysis import build_report
+from redline.document.figures import BarChart, Panels
+from redline.model import CodeCost, Estimate, Report, Verdict
+from redline.report.why import name_of, why_sections
+from tests.unit.analysis.test_why import sampled_run
 
 
 @pytest.mark.parametrize(
@@ -22,3 +25,45 @@ def test_a_function_is_named_without_the_packages_of_its_class(name: str, shown:
     difference = Estimate(value=1, low=0, high=2, unit="ns", n=8, method="t")
     cost = CodeCost(name=name, before_ns=1, after_ns=2, difference_ns=difference, p_adjusted=0.01)
     assert name_of(cost) == shown
+
+
+def waterfall(report: Report) -> BarChart:
+    (section,) = why_sections(report)
+    (panels,) = (block for block in section.blocks if isinstance(block, Panels))
+    return panels.blocks[0]
+
+
+def test_the_bars_of_a_waterfall_lead_from_nothing_to_the_whole_difference() -> None:
+    report = build_report(sampled_run())
+    chart = waterfall(report)
+    assert [name for name, _, _ in chart.rows] == ["seldom", "many small ones", "not accounted for", "all together"]
+    bars = [bar for _, bar, _ in chart.rows if bar is not None]
+    assert [bar.start for bar in bars] == [0.0, bars[0].end, bars[1].end, 0.0]
+    assert bars[2].end == pytest.approx(bars[3].end)
+    (why,) = report.why
+    assert why.whole_ns is not None
+    assert bars[3].end == why.whole_ns.value
+    assert all(chart.scale.holds(end) for bar in bars for end in (bar.start, bar.end))
+
+
+def test_only_what_is_sure_has_the_colour_of_a_verdict() -> None:
+    chart = waterfall(build_report(sampled_run()))
+    verdicts = [bar.verdict for _, bar, _ in chart.rows if bar is not None]
+    assert (verdicts[0], verdicts[1], verdicts[-1]) == (Verdict.SLOWER, Verdict.INCONCLUSIVE, Verdict.SLOWER)
+    cheaper = {"A": {"often": 0.6, "seldom": 0.4}, "B": {"often": 0.6, "seldom": 0.3}}
+    report = build_report(sampled_run(cheaper))
+    assert [cost.difference_ns.value < 0 for cost in report.why[0].functions] == [True]
+    (first, *_) = (bar.verdict for _, bar, _ in waterfall(report).rows if bar is not None)
+    assert first is Verdict.FASTER
+
+
+def test_functions_beyond_the_table_are_one_bar() -> None:
+    report = build_report(sampled_run())
+    (why,) = report.why
+    many = why.model_copy(update={"functions": why.functions * 12})
+    chart = waterfall(report.model_copy(update={"why": (many,)}))
+    assert [name for name, _, _ in chart.rows][9:11] == ["seldom", "2 further functions"]
+    bar = chart.rows[10][1]
+    assert bar is not None
+    assert bar.end - bar.start == pytest.approx(2 * why.functions[0].difference_ns.value)
+    assert (bar.low, bar.high) == (None, None)

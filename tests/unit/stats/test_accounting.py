@@ -46,6 +46,48 @@ def test_a_planted_cost_of_five_percent_is_named_first_with_its_size() -> None:
     assert np.mean(within) >= 0.9
 
 
+def test_a_small_cost_is_found_more_often_where_it_was_expected() -> None:
+    rng, planted = np.random.default_rng(4), 160.0
+    made = [starts_of(rng, {9: planted}) for _ in range(RUNS // 2)]
+    found = {
+        expected: sum(any(part.name == NAMES[9] for part in account(starts, expected).parts) for starts in made)
+        for expected in (frozenset[str](), frozenset({NAMES[9], NAMES[40]}))
+    }
+    alone, first = found.values()
+    assert first >= 1.5 * alone, found
+
+
+def test_equal_servers_have_none_among_expected_functions_either() -> None:
+    rng, expected = np.random.default_rng(5), frozenset(NAMES[3:8])
+    named = sum(bool(account(starts_of(rng), expected).parts) for _ in range(RUNS))
+    assert named <= RUNS / 20
+
+
+def test_both_families_share_the_error_probability() -> None:
+    starts = starts_of(np.random.default_rng(6), {9: 2_000.0, 20: 2_000.0})
+    alone = {part.name: part.p_adjusted for part in account(starts).parts}
+    made = account(starts, frozenset({NAMES[9], "nowhere"}))
+    shared = {part.name: part for part in made.parts}
+    assert shared[NAMES[9]].p_adjusted == pytest.approx(account_p(starts, NAMES[9]) / 0.8)
+    in_others = alone[NAMES[20]] / 0.2 * (made.tested - 1) / made.tested
+    assert shared[NAMES[20]].p_adjusted == pytest.approx(in_others, rel=0.05)
+    assert (shared[NAMES[9]].expected, shared[NAMES[20]].expected) == (True, False)
+    assert made.expected == 1
+
+
+def account_p(starts: list[SampledStart], name: str) -> float:
+    """The p-value of a function by itself."""
+    (part,) = (part for part in account(starts).parts if part.name == name)
+    return part.difference.p
+
+
+def test_what_was_expected_is_tested_however_little_it_costs() -> None:
+    before, after = SampledServer(1000.0, {"usual": 50_000}), SampledServer(1000.0, {"usual": 50_000, "rare": 40})
+    starts = [SampledStart((before, before), after)] * STARTS
+    assert account(starts).parts == ()
+    assert [part.name for part in account(starts, frozenset({"rare"})).parts] == ["rare"]
+
+
 def test_parts_and_others_are_the_whole() -> None:
     made = account(starts_of(np.random.default_rng(3), {4: 2_000.0, 20: -150.0}))
     assert {NAMES[4]} <= {part.name for part in made.parts}

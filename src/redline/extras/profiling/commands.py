@@ -80,11 +80,13 @@ class Perf(_Command):
         super().__init__(PERF, _ENV)
         self._offset_ns = 0
         self._pids: tuple[int, ...] = ()
+        self._folders: dict[int, str] = {}
 
     def start(self, pid: int, folder: Path) -> None:
         """Sample the process, its descendants, and those that they start later."""
         self._offset_ns = time.time_ns() - time.monotonic_ns()
         self._pids = procfs.tree(pid)
+        self._folders = {own: where for own in self._pids if (where := procfs.working_folder(own))}
         how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
         self._run(
             [PERF, "record", *how, "-o", str(folder / "perf.data"), "-p", ",".join(map(str, self._pids))],
@@ -100,6 +102,8 @@ class Perf(_Command):
         (folder / "perf.log").unlink()
         for pid in self._pids if self.env else ():
             Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)  # noqa: S108 - where such a runtime puts it
+            for log in Path(self._folders[pid]).glob(f"isolate-*-{pid}-v8.log") if pid in self._folders else ():
+                log.unlink(missing_ok=True)  # V8 writes it beside the names
         return Sampled(stacks, stacks.total + lost, lost, deepest=deepest)
 
 

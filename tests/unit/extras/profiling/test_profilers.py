@@ -297,6 +297,26 @@ def test_each_runtime_has_its_profiler(path: Path, tmp_path: Path) -> None:
     assert isinstance(sampler("python", "cpu"), PySpy)
 
 
+def test_logs_that_v8_writes_where_a_server_runs_are_removed(path: Path, tmp_path: Path) -> None:
+    tool(path, "perf", "pass")
+    folder = tmp_path / "served"
+    folder.mkdir()
+    server = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], cwd=folder)
+    try:
+        perf = Perf()
+        perf.start(server.pid, tmp_path)
+        assert perf._process is not None
+        perf._process.wait()
+        for pid in (server.pid, server.pid + 1):
+            (folder / f"isolate-0x1-{pid}-v8.log").touch()
+        (tmp_path / "perf.data").touch()
+        perf.read(tmp_path, ())
+    finally:
+        server.kill()
+        server.wait()
+    assert [file.name for file in folder.iterdir()] == [f"isolate-0x1-{server.pid + 1}-v8.log"]
+
+
 def test_a_command_that_fails_is_quoted(path: Path, tmp_path: Path) -> None:
     tool(path, "perf", "import sys; print('event syntax error'); sys.exit(129)")
     perf = Perf()

@@ -1,0 +1,112 @@
+"""What else surely differs between compared servers: counters per request, start by start. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from redline.findings.starts import BASELINE, measured
+from redline.model import CounterChange, DuetRecording, DuetSlice, Estimate
+from redline.stats.accounting import ALPHA, FEWEST_STARTS, paired_difference
+from redline.stats.families import holm_adjust
+
+_METHOD = "t interval over starts"
+
+
+class _Counter(NamedTuple):
+    """What is counted, and how readers are told: `per_request`, or as the level at the end of a start."""
+
+    name: str
+    series: tuple[str, ...]
+    unit: str
+    per_request: bool = True
+
+
+_COUNTERS = (
+    _Counter("waits (voluntary context switches)", ("context_switches_voluntary",), "1"),
+    _Counter("preemptions (involuntary context switches)", ("context_switches_involuntary",), "1"),
+    _Counter("waiting for a core", ("run_delay_ns",), "ns"),
+    _Counter("bytes received", (), "B"),
+    _Counter("memory at the end", ("rss_bytes",), "B", per_request=False),
+    _Counter("threads at the end", ("threads",), "1", per_request=False),
+    _Counter("open files at the end", ("descriptors",), "1", per_request=False),
+)
+
+
+def counter_changes(duets: Iterable[DuetRecording], target: int, threshold: float) -> tuple[CounterChange, ...]:
+    """The counters that are known of both servers in FEWEST_STARTS starts or more; the table is a family."""
+    starts = [duet for duet in duets if duet.is_complete and duet.control_is_apart]
+    known = list[tuple[_Counter, list[float], list[float]]]()
+    for counter in _COUNTERS:
+        pairs = [pair for start in starts if (pair := _pair(start, target, counter)) is not None]
+        if len(pairs) >= FEWEST_STARTS:
+            known.append((counter, [before for before, _ in pairs], [after for _, after in pairs]))
+    differences = [paired_difference(np.array(after) - np.array(before)) for _, before, after in known]
+    adjusted = holm_adjust([difference.p for difference in differences])
+    changes = list[CounterChange]()
+    for (counter, before, after), difference, p in zip(known, differences, adjusted, strict=True):
+        low, high = difference.value - difference.half_width, difference.value + difference.half_width
+        level = float(np.mean(before))
+        within = max(abs(low), abs(high)) <= threshold * level
+        changed: Literal["surely", "surely not", "not decided"] = "surely not" if within else "not decided"
+        if p < ALPHA and not within:
+            changed = "surely"
+        changes.append(
+            CounterChange(
+                name=counter.name,
+                per_request=counter.per_request,
+                before=level,
+                after=float(np.mean(after)),
+                difference=Estimate(
+                    value=difference.value, low=low, high=high, unit=counter.unit, n=len(before), method=_METHOD
+                ),
+                p_adjusted=p,
+                changed=changed,
+            )
+        )
+    return tuple(changes)
+
+
+def _pair(start: DuetRecording, target: int, counter: _Counter) -> tuple[float, float] | None:
+    """The mean of the baseline and its control, and the value of the server; None if one of them is not known."""
+    assert start.traffic is not None, "it is complete"
+    control = len(start.traffic.targets) - 1
+    values = [_value(start, place, counter) for place in (BASELINE, control, target)]
+    first, second, after = values
+    if first is None or second is None or after is None:
+        return None
+    return (first + second) / 2, after
+
+
+def _value(start: DuetRecording, place: int, counter: _Counter) -> float | None:
+    assert start.traffic is not None, "it is complete"
+    slices = [one for block in measured(start.traffic) for one in block.slices if one.target == place]
+    if not slices:
+        return None
+    if not counter.series:
+        received, completed = [one.bytes_received for one in slices], sum(one.completed for one in slices)
+        known = [size for size in received if size is not None]
+        return sum(known) / completed if completed and len(known) == len(received) else None
+    own = start.server_series[place] if place < len(start.server_series) else ()
+    series = next((one for one in own if one.subject == "server" and one.name in counter.series), None)
+    if series is None:
+        return None
+    if not counter.per_request:
+        return series.values[-1]
+    # Threads are looked at seldom, but surely before the load and after it, so the warm-up counts too.
+    since_ns, until_ns = (
+        at - start.traffic.epoch_unix_ns for at in (series.times_unix_ns[0], series.times_unix_ns[-1])
+    )
+    loaded = [one for block in start.traffic.blocks for one in block.slices if one.target == place]
+    requests = _completed(loaded, since_ns, until_ns)
+    return (series.values[-1] - series.values[0]) / requests if requests else None
+
+
+def _completed(slices: Sequence[DuetSlice], since_ns: float, until_ns: float) -> float:
+    """The number of requests that a server completed in a time; of slices that are partly in it, their share."""
+    total = 0.0
+    for one in slices:
+        inside = min(until_ns, one.end_ns) - max(since_ns, one.start_ns)
+        if inside > 0:
+            total += one.completed * inside / (one.end_ns - one.start_ns)
+    return total

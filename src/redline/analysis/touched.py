@@ -1,0 +1,57 @@
+"""Which sampled functions are those that a range of commits touches, by their names. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from redline.model import TouchedFunction
+from redline.stats.stacks import KERNEL_MARK
+
+_WORD = re.compile(r"[A-Za-z_$~][\w$~]*")
+_OF_CLOSURE = re.compile(r"func\d+|closure|lambda|anonymous|locals|operator|const|apply|anonfun|__invoke|impl")
+"""Words after the name of a function in that of a closure in it."""
+_LAMBDA = re.compile(r"(?:lambda|\$anonfun)\$(\w+?)\$\d+")
+_RUNTIME = re.compile(r"^(?:JS|LazyCompile|Function|Script|py)::?")
+_RECEIVER = re.compile(r"\(\*(\w+)\)")
+
+
+class _NameParts(NamedTuple):
+    function: str
+    others: frozenset[str]
+
+
+def touched_among(names: Iterable[str], touched: Sequence[TouchedFunction]) -> frozenset[str]:
+    """The frames of functions that are touched.
+
+    Where several functions have such a name, those with the same class, or else with the file's name, are meant.
+    """
+    frames = {name: _frame(name) for name in names if not name.endswith(KERNEL_MARK)}
+    found = set[str]()
+    for one in touched:
+        named = [name for name, frame in frames.items() if frame.function == one.name]
+        for narrower in (one.within, PurePosixPath(one.file).stem):
+            if within := [name for name in named if narrower and narrower in frames[name].others]:
+                named = within
+                break
+        found.update(named)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=1 << 14)
+def _frame(name: str) -> _NameParts:
+    """The function of a frame, and the other words of its name: `Foo` and `main` in `main.(*Foo).serve.func1`."""
+    plain = _LAMBDA.sub(r"\1", _RECEIVER.sub(r"\1", _RUNTIME.sub("", name)))
+    head = _without_generics(re.split(r"[( ]|:/", plain, maxsplit=1)[0] if not plain.startswith("<") else plain)
+    words = _WORD.findall(head)
+    while len(words) > 1 and _OF_CLOSURE.fullmatch(words[-1]):
+        words.pop()
+    return _NameParts(words[-1] if words else "", frozenset(_WORD.findall(plain)) if words else frozenset())
+
+
+def _without_generics(name: str) -> str:
+    """The name without what stands in angle brackets; of Rust's `<Foo as Bar>::baz`, only what follows remains."""
+    while (shorter := re.sub(r"<[^<>]*>", "", name)) != name:
+        name = shorter
+    return name

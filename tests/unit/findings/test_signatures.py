@@ -1,0 +1,104 @@
+"""Patterns of times are named where they are, and nothing is said of times that only look alike."""
+
+import numpy as np
+import pytest
+
+from redline.findings import judge
+from redline.model import Finding, Grade, Histogram, Recording
+from redline.model.traffic import Outcomes
+from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
+
+MS = 1_000_000
+CELL = simulated_cell(load=SATURATE)
+KINDS = ("timer-multiples", "one-in-k")
+
+
+def recorded(intervals: list[list[float]]) -> Recording:
+    """A trial of intervals with these response times in milliseconds."""
+    recording = simulated_recording(CELL)
+    seen = recording.traffic
+    assert seen is not None
+    template = next(one for one in seen.intervals if one.phase == "measure")
+    width = (seen.measure_end_ns - seen.measure_start_ns) // len(intervals)
+    made = []
+    for index, response in enumerate(intervals):
+        n, times = len(response), Histogram.of([value * MS for value in response])
+        counts = template.counts.model_copy(update={"due": n, "completed": n, "outcomes": Outcomes(ok=n)})
+        start = seen.measure_start_ns + index * width
+        about = {"index": index, "start_ns": start, "end_ns": start + width, "ticks": ()}
+        made.append(template.model_copy(update={"response": times, "service": times, "counts": counts, **about}))
+    whole = Histogram.merged(one.response for one in made)
+    counts = template.counts.model_copy(
+        update={"due": whole.count, "completed": whole.count, "outcomes": Outcomes(ok=whole.count)}
+    )
+    update = {"response": whole, "service": whole, "counts": counts, "intervals": tuple(made)}
+    return recording.carrying(seen.model_copy(update=update))
+
+
+def found(recording: Recording) -> list[Finding]:
+    return [finding for finding in judge(CELL, recording) if finding.kind in KINDS]
+
+
+def test_multiples_of_a_timer_are_named_with_its_period() -> None:
+    rng = np.random.default_rng(1)
+    times = 50.0 * rng.integers(1, 4, 600) + rng.uniform(0.2, 3.0, 600)
+    (finding,) = found(recorded([times.tolist()]))
+    assert (finding.kind, finding.grade) == ("timer-multiples", Grade.NOTE)
+    assert "100% of the requests took multiples of 50.0 ms (50.0 ms, 100 ms, 150 ms), and hardly any" in finding.message
+
+
+def test_a_timer_that_only_some_requests_wait_for_is_named_with_their_share() -> None:
+    rng = np.random.default_rng(2)
+    waiting = 20.0 * rng.integers(1, 3, 300) + rng.uniform(0.2, 1.0, 300)
+    (finding,) = found(recorded([[*rng.uniform(0.2, 3.0, 700), *waiting]]))
+    assert finding.message.startswith("30% of the requests took multiples of 20.0 ms (20.0 ms, 40.0 ms)")
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.random.default_rng(3).uniform(50, 53, 600),  # one length alone
+        np.random.default_rng(4).exponential(40, 600),
+        np.random.default_rng(5).lognormal(3, 0.3, 600),
+        50.0 * np.random.default_rng(6).integers(1, 4, 600) + np.random.default_rng(7).uniform(0, 15, 600),
+        np.concatenate([np.random.default_rng(8).uniform(50, 53, 600), np.full(15, 101.0)]),
+        np.concatenate([np.random.default_rng(9).uniform(0.2, 3, 600), np.full(30, 51.0), np.full(30, 101.0)]),
+    ],
+)
+def test_other_times_are_no_multiples(times: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> None:
+    assert found(recorded([times.tolist()])) == []
+
+
+def in_intervals(is_slow: "np.ndarray[tuple[int], np.dtype[np.bool_]]", intervals: int = 12) -> Recording:
+    rng = np.random.default_rng(10)
+    times = np.where(is_slow, rng.uniform(7, 9, len(is_slow)), rng.uniform(0.2, 0.9, len(is_slow)))
+    return recorded([part.tolist() for part in np.array_split(times, intervals)])
+
+
+@pytest.mark.parametrize("k", [3, 10, 30])
+def test_one_slow_request_in_k_is_named(k: int) -> None:
+    (finding,) = found(in_intervals(np.arange(12_000) % k == 0))
+    assert (finding.kind, finding.grade) == ("one-in-k", Grade.NOTE)
+    assert finding.message.startswith(f"One request in {k} took 7")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slow_requests_by_chance_are_not(seed: int) -> None:
+    assert found(in_intervals(np.random.default_rng(seed).random(12_000) < 0.1)) == []
+
+
+def test_few_intervals_or_few_slow_requests_say_nothing() -> None:
+    assert found(in_intervals(np.arange(12_000) % 10 == 0, intervals=9)) == []
+    assert found(in_intervals(np.arange(2_000) % 10 == 0)) == []
+
+
+def test_a_stall_in_two_intervals_hides_nothing() -> None:
+    is_slow = np.arange(12_000) % 10 == 0
+    is_slow[3_100:3_300] = is_slow[9_100:9_200] = True
+    (finding,) = found(in_intervals(is_slow))
+    assert finding.kind == "one-in-k"
+
+
+def test_slow_requests_within_a_factor_of_two_are_no_others() -> None:
+    times = np.where(np.arange(12_000) % 10 == 0, 1.7, 1.0)
+    assert found(recorded([part.tolist() for part in np.array_split(times, 12)])) == []
