@@ -56,7 +56,7 @@ def run(text: str, lab: Lab, *pairs: Pair) -> tuple[Recording, ...]:
     bench = on_hosts(pairs, lab.folder / "catalogue", lab.folder / ".cache")
     view = SessionView(Console(stderr=True, quiet=True))
     folder = lab.folder / "run"
-    RunSession.create(suite_of(text, lab), Source("test"), folder, bench, view).execute()
+    RunSession.create(suite_of(text, lab), Source("test"), folder, bench, view, is_kept=True).execute()
     return RunStore(folder).recordings()
 
 

@@ -302,7 +302,9 @@ def test_a_search_is_made_with_its_plan_and_the_time_that_builds_take(tmp_path: 
             patched.setattr(searching, "build_all", build)
             patched.setattr(searching, "same_builds", lambda *_: compared.append(folder))
             patched.setattr(searching, "new_manifest", lambda *_: session.manifest.with_plan(session.manifest.plan))
-            return SearchSession.create(asked, source, tmp_path / folder, bench, Listener(), began_s=began_s)  # type: ignore[arg-type]
+            return SearchSession.create(
+                asked, source, tmp_path / folder, bench, Listener(), is_kept=True, began_s=began_s
+            )  # type: ignore[arg-type]
 
     made = create("url")
     assert built == ["built"]
