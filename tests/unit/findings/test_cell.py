@@ -182,8 +182,8 @@ def test_too_few_or_equal_numbers_are_one_group(values: list[float]) -> None:
         (
             [1.3, 1.4, 0.6, 1.0],
             (
-                "in 2 of 4 trials the server's cores were 30 to 40% faster and in 1 40% slower than in the run's median "
-                "trial"
+                "in 2 of 4 trials the server's cores were 30 to 40% faster and in 1 40% slower than in the run's "
+                "median trial"
             ),
         ),
     ],
