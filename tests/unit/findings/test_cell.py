@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from redline.findings import judge_cell
-from redline.findings.cell import in_modes
 from redline.findings.rules import AUTOCORRELATION_P
 from redline.model import Cell, Finding, FindingKind, Grade, Recording
 from redline.stats import Trial
@@ -171,22 +170,3 @@ def test_groups_hold_every_number_and_two_or_more_each(values: list[float]) -> N
 @pytest.mark.parametrize("values", [[], [1.0] * 4, [1.0, 1.0, 1.0, 9.0], [3.0] * 20])
 def test_too_few_or_equal_numbers_are_one_group(values: list[float]) -> None:
     assert two_groups(values) is None
-
-
-@pytest.mark.parametrize(
-    ("speeds", "text"),
-    [
-        ([1.0, 1.25, 0.8], ""),
-        ([1.26, 1.0], "in 1 of 2 trials the server's cores were 26% faster than in the run's median trial"),
-        ([0.79, 1.0], "in 1 of 2 trials the server's cores were 21% slower than in the run's median trial"),
-        (
-            [1.3, 1.4, 0.6, 1.0],
-            (
-                "in 2 of 4 trials the server's cores were 30 to 40% faster and in 1 40% slower than in the run's "
-                "median trial"
-            ),
-        ),
-    ],
-)
-def test_cores_of_another_mode_are_faster_or_slower_by_a_quarter(speeds: list[float], text: str) -> None:
-    assert in_modes(speeds) == text
