@@ -360,12 +360,16 @@ def test_a_cell_is_searched_for_the_objectives_that_are_for_it() -> None:
     assert search_state.search_state(plan_of(CELL, objectives=(other,)), CELL, ()).sets == {}
 
 
-def test_each_start_is_a_turn_of_its_own(bench: Bench) -> None:
+def test_each_start_is_a_turn_and_the_limits_are_told_from_the_first_probe_on(bench: Bench) -> None:
     turns = [bench.made.turn()]
     while turns[-1]:
         turns.append(bench.made.turn())
     assert turns == [True, True, False]
     assert bench.listener.starts == [0, 1, 2]
+    assert all(bench.listener.known)
+    end = bench.state.next()
+    assert isinstance(end, Converged)
+    assert bench.listener.known[-1] == end.limits
 
 
 def test_servers_that_take_turns_by_probe_are_started_afresh_for_the_ends_too(tmp_path: Path) -> None:
@@ -378,12 +382,6 @@ def test_servers_that_take_turns_by_probe_are_started_afresh_for_the_ends_too(tm
     bench.made.stop()
     assert bench.listener.starts == [0, 1, 2]
     assert [each.start for each in bench.state.probes if each.phase == "confirm"] == [1, 1, 2, 2]
-
-
-def test_the_listener_hears_of_the_limits_from_the_first_probe_on(bench: Bench) -> None:
-    end = bench.run()
-    assert all(bench.listener.known)
-    assert bench.listener.known[-1] == end.limits
 
 
 def test_a_cell_has_the_seed_of_its_own_first_trial(bench: Bench) -> None:
