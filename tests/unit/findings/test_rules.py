@@ -100,5 +100,5 @@ def test_what_findings_do_to_a_result(trait: str, kinds: str) -> None:
 )
 def test_limits_that_the_page_says_in_words(kind: str, limits: tuple[float | None, ...]) -> None:
     """Trials or starts missing to five, requests missing to 100; what holds without a sign, and with one."""
-    rule = RULES[kind]  # type: ignore[index]
+    rule = RULES[kind]
     assert (rule.note, rule.warn, rule.invalid) == limits

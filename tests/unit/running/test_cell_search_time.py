@@ -203,10 +203,8 @@ PROBE_S = 1.0 + SETTLE_S
 
 def searching(tmp_path: Path, left_s: float, looks: list[Proposal]) -> tuple[Any, list[str]]:
     """A search with a warm server and these early rates to look at again, and what it does."""
-    search, did = (
-        made(tmp_path, left_s, _prober=SimpleNamespace(let_drain=lambda: did.append("drain")), _cold=False),
-        [],
-    )
+    did = list[str]()
+    search = made(tmp_path, left_s, _prober=SimpleNamespace(let_drain=lambda: did.append("drain")), _cold=False)
     state = search.state
     search.state = SimpleNamespace(  # type: ignore[assignment]
         cell=state.cell,

@@ -96,9 +96,8 @@ def test_a_duet_whose_servers_do_not_start_has_no_time_of_a_start(tmp_path: Path
 
 def test_samples_begin_once_servers_were_measured_for_long_enough_without() -> None:
     """100 ns from the first measured slice on, which may begin at 0 and at any later time."""
-    begun = list[int]()
+    begun, now = list[int](), [0]
     profiler: Any = SimpleNamespace(begin=lambda: begun.append(now[0]), end=lambda: begun.append(-1))
-    now = [0]
     for first_ns in (0, 50):
         begun.clear()
         samplers = _Samplers((), (), 100)
