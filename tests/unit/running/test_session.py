@@ -414,9 +414,9 @@ def test_revisions_of_the_same_bytes_are_not_measured(tmp_path: Path, monkeypatc
     monkeypatch.setattr(session, "same_builds", lambda _plan, _built, _tools: same)
     source, listener = replace(SOURCE, kind="comparison"), Listener()
     made = RunSession.create(SUITE, source, tmp_path / "run", bench_of(Launcher([])), listener)  # type: ignore[arg-type]
-    written = list[RunStore]()
-    monkeypatch.setattr(session.running, "write_run_views", lambda store, *, is_kept: written.append(store))
+    written = list[tuple[RunStore, bool]]()
+    monkeypatch.setattr("redline.running.write_run_views", lambda store, *, is_kept: written.append((store, is_kept)))
     assert not made.execute().interrupted
-    assert written == [made.store]
+    assert written == [(made.store, True)]
     assert made.store.manifest().same == same
     assert not made.store.positions()
