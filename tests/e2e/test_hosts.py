@@ -299,7 +299,7 @@ def search(lab: Lab, *pairs: Pair) -> LimitReport:
     suite, _ = to_search(suite_of(SEARCH, lab), trials=1)
     terms = SearchTerms(sets={"": suite.objectives}, start_per_s=None, probes=4, precision=0.5, trials=1, beyond=False)
     view, folder = SessionView(Console(stderr=True, quiet=True)), lab.folder / "search"
-    session = SearchSession.create(SearchRequest(suite, terms), Source("test"), folder, bench, view)
+    session = SearchSession.create(SearchRequest(suite, terms), Source("test"), folder, bench, view, is_kept=True)
     report, interrupted = session.execute()
     assert not interrupted
     return report

@@ -100,7 +100,9 @@ def test_a_condition_ends_a_probe_on_hosts(lab: Lab, pair: Pair, oracle: Path) -
         terms = SearchTerms(
             sets={"": suite.objectives}, start_per_s=200, probes=2, precision=0.5, trials=1, beyond=False
         )
-        session = SearchSession.create(SearchRequest(suite, terms), Source("test"), lab.folder / "search", bench, view)
+        session = SearchSession.create(
+            SearchRequest(suite, terms), Source("test"), lab.folder / "search", bench, view, is_kept=True
+        )
         report, _ = session.execute()
     (cell,) = report.cells
     assert cell.probes

@@ -87,7 +87,7 @@ class ScriptedDriver(WithoutDuets):
 def prober(driver: ScriptedDriver) -> Prober:
     server = FakeServer(endpoint=ENDPOINT)
     tools = Tools(FakeLauncher([], server), driver, lambda _server: (), Placement())
-    return Prober(cell(), tools, server, Path("unused"), seed=7, workers=1)
+    return Prober(cell(), tools, server, Path("unused"), seed=7, log_is_kept=True, workers=1)
 
 
 def shown(*made: ProbeRecording) -> Evidence:

@@ -269,7 +269,8 @@ def half_closed_in_duet(duet: SeenDuet) -> Iterator[Observation]:
 def _half_closed(line: Series | None, whose: str, counts: Counts) -> Iterator[Observation]:
     """Say how many connections are half closed in the last sample, without those whose request was left unanswered."""
     left = counts.outcomes.timeout + counts.outcomes.in_flight
-    if line is not None and (number := line.values[-1] - left) > 0:
+    if line is not None:
+        number = line.values[-1] - left
         message = f"{number:,.0f} connections to {whose} stay in CLOSE-WAIT: their other end closed them, it did not."
         yield Observation(number, message, rule=HALF_CLOSED)
 

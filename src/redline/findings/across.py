@@ -149,9 +149,8 @@ def servers_alike(among: SeenAmong) -> Observation | None:
 
 def _sign(alike: Sequence[SeenServer]) -> str:
     """The sign that the client or the machine is the limit of all of these servers; empty if there is none."""
-    busy = [server.engine_share for server in alike]
-    least = min((share for share in busy if share is not None), default=0.0)
-    if None not in busy and machine.client_saturated.grade(least):
+    known = [server.engine_share for server in alike if server.engine_share is not None]
+    if len(known) == len(alike) and machine.client_saturated.grade(least := min(known)):
         return f"the engine was busy at least {percent(min(least, 1.0))} of the time"
     if all(server.trials_with(cell.near_ceiling) for server in alike):
         return f"reached more than {percent(cell.near_ceiling.note or 0.0)} of what a server that does nothing reaches"

@@ -107,8 +107,6 @@ def due_by(shape: Open, ns: int) -> float:
         reached = rate + (stage.to - rate) * taken_ns / stage.over_ns if stage.over_ns else stage.to
         area += (rate + reached) / 2 * taken_ns
         rate, left_ns = reached, left_ns - taken_ns
-        if left_ns <= 0:
-            break
     return (area + rate * left_ns) / 1e9
 
 

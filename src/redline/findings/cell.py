@@ -155,7 +155,7 @@ def builds_alike(used: Sequence[Trial]) -> Observation | None:
     Advice: Leave out `builds`, which costs time here and adds nothing.
     """
     alike = identical_builds([trial.recording.server for trial in used])
-    return Observation(float(alike - 1), f"All {alike} builds are identical.") if alike else None
+    return Observation(HOLDS, f"All {alike} builds are identical.") if alike else None
 
 
 def identical_builds(servers: Sequence[ServerFacts | None]) -> int:

@@ -496,7 +496,7 @@ def builds(duet: SeenDuet) -> Iterator[Observation]:
     for name, place in zip(duet.names, (BASELINE, duet.target), strict=True):
         if alike := cell.identical_builds([start.servers[place] for start in duet.starts if start.servers]):
             message = f"All {alike} builds of {name} are identical, so they add nothing."
-            yield Observation(float(alike - 1), message, rule=cell.builds_alike)
+            yield Observation(HOLDS, message, rule=cell.builds_alike)
 
 
 def _excludes_zero(ratio: LogRatio) -> bool:

@@ -77,10 +77,10 @@ class Prober:
     server: RunningServer
     logs: Path
     seed: int
+    log_is_kept: bool
     start: int = 0
     loads: int = 0
     workers: int | None = None
-    log_is_kept: bool = True
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     pause: Callable[[float], object] = time.sleep
     is_over: Callable[[], bool] = lambda: False

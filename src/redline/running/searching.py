@@ -93,7 +93,7 @@ class SearchSession:
         bench: Workbench,
         listener: SessionListener,
         *,
-        is_kept: bool = True,
+        is_kept: bool,
         began_s: float | None = None,
     ) -> "SearchSession":
         """Build the servers, and store the request. Raises RedlineError.

@@ -169,3 +169,60 @@ def test_an_engine_that_cannot_run_containers_gives_its_reason() -> None:
     bad = container_advice("", "`podman run` failed: no cgroups", "try it by hand")
     assert (bad.grade, bad.do) == ("note", "try it by hand")
     assert "`podman run` failed: no cgroups" in bad.says
+
+
+@pytest.mark.parametrize(
+    ("topic", "good", "doubtful"),
+    [
+        ("cores", {"cores": 4, "server_cpus": (1,), "engine_cpus": (2,)}, {"cores": 3, "server_cpus": (1,)}),
+        ("cores", {"server_cpus": (1, 2, 3, 4), "engine_cpus": (5, 6, 7)}, {"engine_cpus": (0, 5, 6, 7)}),
+        ("numa", {"numa_nodes": 1}, {"numa_nodes": 2}),
+        ("steal", {"steal_share": 0.01}, {"steal_share": 0.0101}),
+        ("other load", {"busy_share": 0.05}, {"busy_share": 0.051}),
+        ("cgroup cpu", {"cgroup_cpu_limit": 8.0}, {"cgroup_cpu_limit": 7.9}),
+        ("memory", {"memory_bytes": 2 << 30}, {"memory_bytes": (2 << 30) - 1}),
+        ("memory", {"cgroup_memory_limit_bytes": 2 << 30}, {"cgroup_memory_limit_bytes": (2 << 30) - 1}),
+        ("open files", {"open_files_hard": 16_384}, {"open_files_hard": 16_383}),
+        ("ports", {"port_range": (1, 20_000)}, {"port_range": (1, 19_999)}),
+        ("backlog", {"somaxconn": 1024}, {"somaxconn": 1023}),
+    ],
+)
+def test_a_doubt_begins_just_beyond_its_limit(topic: str, good: dict[str, Any], doubtful: dict[str, Any]) -> None:
+    for changed, is_good in ((good, True), (doubtful, False)):
+        (seen,) = (item for item in examine(environment(**changed)) if item.topic == topic)
+        assert (seen.grade == "ok", bool(seen.do)) == (is_good, not is_good)
+
+
+@pytest.mark.parametrize(("bound_ns", "grade"), [(49_999, "ok"), (50_000, "note")])
+def test_a_clock_is_good_below_fifty_microseconds(bound_ns: int, grade: str) -> None:
+    reading = ClockReading(reference="r", stratum=2, offset_ns=bound_ns, root_delay_ns=0, root_dispersion_ns=0)
+    assert reading.bound_ns == bound_ns
+    assert clock_advice(reading).grade == grade
+
+
+@pytest.mark.parametrize(
+    ("limit", "memory", "says"), [(3 << 30, 4 << 30, "the control group allows 3.0"), (5 << 30, 4 << 30, "the machine")]
+)
+def test_memory_is_the_least_of_the_machine_and_the_control_group(limit: int, memory: int, says: str) -> None:
+    advice = examine(environment(cgroup_memory_limit_bytes=limit, memory_bytes=memory))
+    (seen,) = (item for item in advice if item.topic == "memory")
+    assert seen.says.startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "text"), [((), "any"), ((3,), "3"), ((1, 2, 3), "1-3"), ((0, 2), "0,2"), ((0, 1, 4, 6, 7), "0-1,4,6-7")]
+)
+def test_cores_in_a_row_are_written_as_a_range(cpus: tuple[int, ...], text: str) -> None:
+    assert f"server on {text}, engine on 5-7" in examine(environment(server_cpus=cpus, engine_cpus=(5, 6, 7)))[0].says
+
+
+@pytest.mark.parametrize(("reuse", "where"), [(1, "everywhere"), (2, "on loopback")])
+def test_ports_are_used_again_where_the_kernel_says(reuse: int, where: str) -> None:
+    (seen,) = (item for item in examine(environment(tcp_tw_reuse=reuse)) if item.topic == "time-wait")
+    assert (seen.grade, seen.says) == ("ok", f"ports in TIME_WAIT are used again {where}")
+
+
+@pytest.mark.parametrize(("mhz", "says"), [((3000, 3000), "at 3000 MHz"), ((800, 3000), "at 800 to 3000 MHz")])
+def test_frequencies_are_one_or_a_range(mhz: tuple[int, int], says: str) -> None:
+    (seen,) = (item for item in examine(environment(frequency_mhz=mhz)) if item.topic == "frequency")
+    assert seen.says == f"cores run {says}"

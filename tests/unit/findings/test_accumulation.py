@@ -1,16 +1,42 @@
 """A leak for each request is reported; a heap that fills up, or rises and falls, is not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from redline.findings import judge
-from redline.findings.accumulation import LEAST_BYTES, SHORTEST_S, WatchedServer, _opened, _whole
+from redline.findings.accumulation import (
+    LEAST_BYTES,
+    SHORTEST_S,
+    WatchedServer,
+    _of_place,
+    _opened,
+    _whole,
+    half_closed_in_duet,
+    kept_in_duet,
+)
+from redline.findings.duet_machine import WatchedStart
 from redline.findings.rules import TREND_P
-from redline.model import Closed, CpuOwner, Failure, Grade, Load, Reach, Recording, Series
+from redline.model import (
+    Closed,
+    Counts,
+    CpuOwner,
+    DuetRecording,
+    Failure,
+    Grade,
+    Load,
+    Outcomes,
+    Reach,
+    Recording,
+    Series,
+    ServerFacts,
+)
 from redline.stats.accumulation import Accumulation, accumulation
 from tests.fakes.behaviour import GOOD
+from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import STEADY, simulated_cell, simulated_recording
 from tests.studies.accumulation import HEAPS, LEAKS, said
 
@@ -197,3 +223,127 @@ def test_connections_that_a_load_opens_are_no_leak() -> None:
     loaded = simulated_cell(load=STEADY)
     assert _opened(loaded, reach) == 40
     assert _opened(loaded, None) == STEADY.connections
+
+
+def gauge(name: str, start: int, end: int, value: Callable[[float], float]) -> Series:
+    """A gauge of a server from start to end, by the share of the time that has passed."""
+    times = tuple(range(start, end, 10**8))
+    values = tuple(value((at - start) / (end - start)) for at in times)
+    return Series(name=name, unit="1", subject="server", kind="gauge", times_unix_ns=times, values=values)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("rss_bytes", LEAST_BYTES - 1.0, False),
+        ("rss_bytes", float(LEAST_BYTES), True),
+        ("descriptors", 15.0, False),
+        ("descriptors", 16.0, True),
+        ("threads", 15.0, False),
+        ("threads", 16.0, True),
+    ],
+)
+def test_growth_is_said_from_a_mebibyte_or_sixteen_on(name: str, change: float, *, said: bool) -> None:
+    times = np.arange(0, 6e9, 1e9)
+    line = gauge(name, 0, 6 * 10**9, lambda at: 10.0 + change * at * 60 / 59)
+    server = WatchedServer("it", [line], (0, 6 * 10**9), times, times / 1e6, collects=False, opened=0)
+    seen = server.accumulation(name)
+    assert seen is not None
+    grown = WatchedServer("it", [line.model_copy(update={"values": _scaled(line, change, seen)})], *_rest(server))
+    assert len([*grown.findings()]) == said
+
+
+def _scaled(line: Series, change: float, seen: Accumulation) -> tuple[float, ...]:
+    """The gauge, growing from its first level to its last by this change, as the rule reads it."""
+    factor = change / (seen.last - seen.first)
+    return tuple(10.0 + (value - 10.0) * factor for value in line.values)
+
+
+def _rest(server: WatchedServer) -> Any:
+    return server.window_unix_ns, server.at_unix_ns, server.answers, server.collects, server.opened
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(4.9, False), (5.0, True)])
+def test_growth_is_told_from_five_seconds_on(seconds: float, *, said: bool) -> None:
+    end = round(seconds * 1e9)
+    times = np.linspace(0, end, 50)
+    line = gauge("rss_bytes", 0, end, lambda at: 50 * MIB * (1 + at))
+    server = WatchedServer("it", [line], (0, end), times, times / 1e6, collects=False, opened=0)
+    assert (server.accumulation("rss_bytes") is not None) is said
+
+
+def duet_start(
+    *grows: float, attached: bool = False, half_closed: Sequence[float] = (), timeouts: Sequence[int] = (0, 0, 0)
+) -> DuetRecording:
+    """A start of 6 s whose servers' memory grew by these shares, and who left so many connections half closed."""
+    made = simulated_duet(0, failed=100)
+    traffic = made.traffic
+    assert traffic is not None
+    assert traffic.window_unix_ns is not None
+    start, end = traffic.window_unix_ns
+    facts = ServerFacts(pid=1, command=("a",), port=1, build="", ready_ns=1)
+    series = [(gauge("rss_bytes", start, end, lambda at, by=by: 50 * MIB * (1 + by * at)),) for by in grows]  # type: ignore[misc]
+    series += [(gauge("close_wait", start, end, lambda _at, left=left: left),) for left in half_closed]  # type: ignore[misc]
+    targets = [
+        target.model_copy(update={"counts": Counts(outcomes=Outcomes(timeout=number, in_flight=number))})
+        for target, number in zip(traffic.targets, timeouts, strict=True)
+    ]
+    update = {
+        "series": (gauge("busy_ns", start, end, float),),
+        "server_series": tuple(series),
+        "servers": (None, facts, None) if attached else (facts, facts, facts),
+        "owners": (CpuOwner(runtimes=("jvm",)), None, None) if attached else (),
+        "traffic": traffic.model_copy(update={"targets": tuple(targets)}),
+    }
+    return made.model_copy(update=update)
+
+
+def in_duet(judge: Any, *starts: DuetRecording) -> list[Any]:
+    sides = (("A", (0, 2)), ("B", (1,)))
+    return [*judge.function(SimpleNamespace(starts=starts, sides=sides))]
+
+
+def test_the_baseline_of_a_duet_has_the_answers_of_its_place_and_both_if_it_ran_already() -> None:
+    started, attached = WatchedStart.all([duet_start(0.0), duet_start(0.0, attached=True)])
+    traffic = started.start.traffic
+    assert traffic is not None
+    slices = [slice_ for block in traffic.blocks for slice_ in block.slices]
+    answered = {at: sum(one.completed + one.failed for one in slices if one.target == at) for at in range(3)}
+    first = _of_place(started, "A", (0, 2))
+    assert (first.answers[0], first.answers[-1]) == (0, answered[0])
+    assert first.at_unix_ns[0] == started.window_unix_ns[0]
+    assert first.at_unix_ns[-1] == started.window_unix_ns[1]
+    assert not first.collects
+    both = _of_place(attached, "A", (0, 2))
+    assert both.answers[-1] == answered[0] + answered[2]
+    assert both.collects, "its owner is a JVM"
+    second = _of_place(attached, "B", (1,))
+    assert second.answers[-1] == answered[1]
+    assert (second.series, second.opened, second.collects) == ((), 0, False)
+
+
+def test_what_most_starts_keep_is_said_of_a_duet_by_the_start_in_the_middle() -> None:
+    assert [said.rule.kind for said in in_duet(kept_in_duet, duet_start(0.5))] == ["memory-grows"]
+    assert in_duet(kept_in_duet, duet_start(0.0), duet_start(0.5)) == [], "half of the starts are not most"
+    of_three = in_duet(kept_in_duet, duet_start(0.0), duet_start(0.5), duet_start(0.9))
+    assert [said.value for said in of_three] == [in_duet(kept_in_duet, duet_start(0.9))[0].value]
+    (middle,) = in_duet(kept_in_duet, duet_start(0.9), duet_start(0.1), duet_start(0.5))
+    assert middle == in_duet(kept_in_duet, duet_start(0.5))[0]
+    second = in_duet(kept_in_duet, duet_start(0.0, 0.5))
+    assert ["memory of B grew" in said.message for said in second] == [True]
+
+
+def test_connections_of_a_duet_that_stay_half_closed_are_those_of_the_start_with_most() -> None:
+    """Without those of requests that were left unanswered, by the baseline or its control."""
+    starts = [duet_start(half_closed=(left, 9.0), timeouts=(1, 0, 2)) for left in (30.0, 50.0, 40.0)]
+    assert [(said.value, said.message.split(" stay")[0]) for said in in_duet(half_closed_in_duet, *starts)] == [
+        (44, "44 connections to A"),
+        (9, "9 connections to B"),
+    ]
+
+
+@pytest.mark.parametrize(("left", "grade"), [(3.0, None), (4.0, Grade.NOTE), (15.0, Grade.NOTE), (16.0, Grade.WARN)])
+def test_more_than_three_half_closed_connections_are_a_note_and_more_than_fifteen_a_warning(
+    left: float, grade: Grade | None
+) -> None:
+    assert found(watched(close_wait=lambda _at: left)).get("half-closed", (None,))[0] is grade

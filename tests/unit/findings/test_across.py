@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from redline.analysis import build_report
 from redline.analysis.across import findings_across
 from redline.analysis.results import judge_run
-from redline.findings.across import SeenAmong, SeenServer, _usual
+from redline.findings.across import SeenAmong, SeenServer, _body_sizes, _comparable, _most_alike, _sign, _usual
 from redline.model import (
     Closed,
     Counts,
@@ -323,3 +324,108 @@ def test_lengths_that_touch_those_of_the_median_server_are_not_apart(own: tuple[
     known: Any = [("long", (5.0, 6.0)), ("usual", (1.0, 2.0)), ("short", (0.1, 0.2))]
     assert str(_usual(known, own)) == ("usual" if apart else "None")
     assert str(_usual(known[:2], own)) == ("usual" if apart else "None")
+
+
+# --- the rules by themselves
+
+
+class _Server(SimpleNamespace):
+    """One server is no other, however alike."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)
+
+
+def server(**changed: Any) -> Any:
+    """A server as `SeenServer` shows it: idle, over HTTP/1.1 without TLS, whose answers have 100 bytes."""
+    facts: dict[str, Any] = {
+        "server_share": 0.4,
+        "engine_share": 0.5,
+        "protocol": {"http": "1.1"},
+        "cell": SimpleNamespace(variant=SimpleNamespace(tls=None)),
+        "reconnects": 0.0,
+        "sizes": (100.0, 100.0),
+        "bodies": (),
+        "name": "s",
+        "rate": 100.0,
+    } | changed
+    return _Server(**facts, known=lambda _metric: facts["rate"])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "known"),
+    [(99.0, 102.0, True), (99.0, 102.1, False), (98.1, 101.0, True), (98.0, 101.0, False), (0.0, 101.0, False)],
+)
+def test_a_value_that_is_known_to_two_percent_may_be_equal_to_another(low: float, high: float, *, known: bool) -> None:
+    estimate = Estimate(value=100.0, low=low, high=high, unit="1/s", n=5, method="m")
+    cell = simulated_cell(load=SATURATE)
+    seen = SeenServer(cell, {Metric.THROUGHPUT: estimate}, Counts(due=1), (), (), 5, 0.4, 0.5, ())
+    assert seen.known(Metric.THROUGHPUT) == (100.0 if known else 0.0)
+    assert seen.known(Metric.P50) == 0
+
+
+@pytest.mark.parametrize(
+    ("rates", "shares", "alike"),
+    [
+        ([100.0, 101.0, 102.0], [0.4] * 3, [0, 1, 2]),
+        ([100.0, 101.0, 102.1], [0.4] * 3, [0, 1]),
+        ([100.0, 110.0, 120.0], [0.4] * 3, [0]),
+        ([100.0, 101.0, 110.0, 111.0], [0.4] * 4, [0, 1]),
+        ([100.0, 101.0, 102.0], [0.84, 0.85, None], [0, 2]),
+        ([0.0, 101.0, 102.0], [0.4] * 3, [1, 2]),
+    ],
+)
+def test_idle_servers_are_alike_if_they_differ_by_two_percent_at_most(
+    rates: list[float], shares: list[float | None], alike: list[int]
+) -> None:
+    """Of groups of one size the slowest counts; who uses 85% of its cores sets its own rate."""
+    pairs = zip(rates, shares, strict=True)
+    servers_ = [server(rate=rate, server_share=share, place=at) for at, (rate, share) in enumerate(pairs)]
+    assert [servers_.index(one) for one in _most_alike(servers_, Metric.THROUGHPUT)] == alike
+
+
+@pytest.mark.parametrize(
+    ("shares", "sign"), [([0.91, 0.92], True), ([0.90, 0.92], False), ([0.91, None], False), ([None, None], False)]
+)
+def test_an_engine_that_was_busy_for_all_of_them_is_a_sign(shares: list[float | None], *, sign: bool) -> None:
+    alike = [server(engine_share=share, trials_with=None) for share in shares]
+    for one in alike:
+        one.trials_with = lambda _rule: 0
+    assert bool(_sign(alike)) is sign
+
+
+@pytest.mark.parametrize(
+    ("changed", "comparable"),
+    [
+        ({}, True),
+        ({"protocol": {"http": "2"}}, False),
+        ({"sizes": ()}, False),
+        ({"reconnects": 0.5}, True),
+        ({"tls": True, "reconnects": 0.01}, True),
+        ({"tls": True, "reconnects": 0.011}, False),
+    ],
+)
+def test_bytes_are_compared_of_one_protocol_and_without_many_handshakes(
+    changed: dict[str, Any], *, comparable: bool
+) -> None:
+    cell = SimpleNamespace(variant=SimpleNamespace(tls=changed.pop("tls", None)))
+    assert _comparable(server(cell=cell, **changed), server()) is comparable
+
+
+def test_bodies_of_a_request_are_compared_with_those_of_the_median_server() -> None:
+    """Of 0 bytes too, so one is added to both."""
+    cell = SimpleNamespace(scenario=SimpleNamespace(labels=("get", "put")))
+    own = server(cell=cell, name="own", bodies=((9.0,), (99.0,)))
+    usual = [server(name=f"usual{at}", bodies=((9.0,), (0.0,))) for at in range(2)]
+    without = server(name="without", bodies=((), ()))
+    among: Any = SimpleNamespace(servers=(own, *usual, without, server()), own=own)
+    assert _body_sizes(among, 0) is None
+    said = _body_sizes(among, 1)
+    assert said is not None
+    assert said.value == pytest.approx(np.log(100))
+    assert said.message.startswith("The body of an answer to put has 0 bytes from usual0, 99 from own:")
+    near: Any = SimpleNamespace(servers=(own, server(name="near", bodies=((9.0,), (98.5,)))), own=own)
+    assert _body_sizes(near, 1) is None, "half a percent"

@@ -1,6 +1,8 @@
 """Findings about the schedule: arrivals that do not follow it, and none if they do."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.findings import judge
-from redline.findings.arrivals import DueSlice, due_by, poisson_fault
+from redline.findings.arrivals import (
+    DueSlice,
+    _exact_fault,
+    _journeys_due,
+    _slices,
+    bunched_sends,
+    due_by,
+    poisson_fault,
+)
 from redline.model import (
     Cell,
+    Counts,
     FindingKind,
     Grade,
     Histogram,
@@ -149,3 +160,116 @@ def test_what_is_due_of_replayed_times_and_of_a_ramp() -> None:
 )
 def test_lateness_that_differs_sends_in_bunches(lateness_ns: float, grade: Grade | None) -> None:
     assert raised(UNIFORM, replace(GOOD, lateness_ns=lateness_ns)).get("bunched-sends") is grade
+
+
+@pytest.mark.parametrize(
+    ("cell", "due", "faulty"),
+    [
+        (UNIFORM, 10_003, False),
+        (UNIFORM, 9_997, False),
+        (UNIFORM, 10_004, True),
+        (UNIFORM, 9_996, True),
+        (POISSON, 10_400, False),
+        (POISSON, 10_500, True),
+        (POISSON, 9_500, True),
+    ],
+)
+def test_journeys_fall_due_as_often_as_the_schedule_says(cell: Cell, due: int, *, faulty: bool) -> None:
+    """Over 2 s at 5,000/s, by two processes: each may round one journey to either side, and so may the window."""
+    said = _journeys_due(_shape(cell), _journeys(due))
+    assert said is not None
+    assert bool(said.value) is faulty
+    assert ("10,000" in said.message) is faulty
+
+
+def test_journeys_whose_rows_were_used_up_or_that_were_not_counted_are_not_judged() -> None:
+    assert _journeys_due(_shape(UNIFORM), _journeys(1, used_up=True)) is None
+    assert _journeys_due(_shape(UNIFORM), _journeys(None)) is None
+
+
+def _shape(cell: Cell) -> Open:
+    assert isinstance(cell.load.shape, Open)
+    return cell.load.shape
+
+
+def _journeys(due: int | None, *, used_up: bool = False) -> Any:
+    made = None if due is None else SimpleNamespace(due=due, rows_used_up=used_up)
+    window = {"measure_start_ns": 3 * 10**9, "measure_end_ns": 5 * 10**9}
+    return SimpleNamespace(journeys=made, engine=SimpleNamespace(processes=2), **window)
+
+
+@pytest.mark.parametrize(
+    ("due", "slices", "said"),
+    [
+        (102, (), ""),
+        (98, (), ""),
+        (103, (), "103 requests fell due where 100 should have"),
+        (97, (), "97 requests fell due where 100 should have"),
+        (100, (DueSlice(12, 10.0, 0.0), DueSlice(8, 10.0, 0.0)), ""),
+        (100, (DueSlice(10, 10.0, 0.0), DueSlice(13, 10.0, 0.0)), "in one interval 13 requests fell due where 10"),
+        (100, (DueSlice(13, 10.0, 1.0),), ""),
+    ],
+)
+def test_an_exact_schedule_may_be_off_by_its_rounding(due: int, slices: tuple[DueSlice, ...], said: str) -> None:
+    found = _exact_fault(due, 100.0, slices, 2)
+    assert found.startswith(said)
+    assert bool(found) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected", "shifted", "said"),
+    [
+        ([125, 75, 125, 75, 125], 100.0, 0.0, "in clumps: the index of dispersion over 5 intervals is 6.2"),
+        ([124, 76, 124, 76, 124], 100.0, 0.0, ""),
+        ([125, 75, 125, 75, 125], 100.0, 1.0, ""),
+        ([200, 10, 200, 10], 100.0, 0.0, ""),
+        ([80, 0, 80, 0, 80], 20.0, 0.0, "in clumps"),
+        ([80, 0, 80, 0, 80], 19.9, 0.0, ""),
+        ([101, 99, 100, 100, 100], 100.0, 0.0, "too evenly: the index of dispersion over 5 intervals is 0.004"),
+        ([101, 99, 101, 99, 100], 100.0, 0.0, ""),
+        ([101, 99, 100, 100, 100], 100.0, 2.0, "too evenly: the index of dispersion over 5 intervals is 0.004"),
+    ],
+)
+def test_poisson_counts_of_five_intervals_scatter_as_their_mean(
+    counts: list[int], expected: float, shifted: float, said: str
+) -> None:
+    """Of chi-square with five degrees of freedom, 0.0325 and 30.86 are beyond 1 in 100,000."""
+    found = poisson_fault(500, 500.0, [DueSlice(count, expected, shifted) for count in counts])
+    assert said in found
+    assert bool(found) is bool(said)
+
+
+def test_a_count_is_off_only_beyond_what_lateness_explains() -> None:
+    assert [DueSlice(due, 10.0, 2.0).off for due in (7, 8, 10, 12, 13)] == [1, 0, 0, 0, 1]
+
+
+def test_what_later_intervals_took_up_late_may_be_due_in_each_before_them() -> None:
+    """At 1,000/s: the third interval reaches back to 1.5 s, and the drain to 2.9 s."""
+    shape = Open(rate_per_s=1000, connections=1)
+    second = 10**9
+    spans = [(0, 1), (1, 2), (2, 2), (2, 3)]
+    intervals: list[Any] = [_interval("measure", a * second, b * second) for a, b in spans]
+    intervals.append(_interval("drain", 3 * second, 4 * second))
+    traffic: Any = SimpleNamespace(measure_start_ns=0, measure_end_ns=3 * second)
+    late_ns = [0, 0, 0, second // 2, second // 10]
+    found = _slices(shape, traffic, intervals, late_ns)
+    assert [slice_.expected for slice_ in found] == [1000, 1000, 1000]
+    assert [slice_.shifted for slice_ in found] == pytest.approx([0, 500, 600])
+    assert [slice_.due for slice_ in found] == [1, 2, 3]
+
+
+def _interval(phase: str, start_ns: int, end_ns: int) -> Any:
+    counts = SimpleNamespace(due=end_ns // 10**9)
+    own = {"start_ns": start_ns, "end_ns": end_ns, "lasts_ns": end_ns - start_ns}
+    return SimpleNamespace(phase=phase, counts=counts, **own)
+
+
+@pytest.mark.parametrize(("late_ms", "grade"), [(2.0, None), (2.1, Grade.NOTE), (20.0, Grade.NOTE), (20.1, Grade.WARN)])
+def test_a_bunch_is_what_falls_due_while_lateness_differs(late_ms: float, grade: Grade | None) -> None:
+    """At 5,000/s, requests between its p10 of 10 ms and a p90 that is later by so much."""
+    lateness = SimpleNamespace(quantiles_ns=lambda _: (10_000_000, 10_000_000 + round(late_ms * 1e6)))
+    traffic: Any = SimpleNamespace(counts=Counts(due=20_000), seconds=4.0, lateness=lateness)
+    assert bunched_sends.function is not None
+    said: Any = bunched_sends.function(UNIFORM, traffic)
+    assert said.value == pytest.approx(5 * late_ms)
+    assert bunched_sends.grade(round(said.value, 6)) is grade

@@ -35,6 +35,9 @@ def test_a_rate_is_right_answers_per_second_of_an_interval() -> None:
     assert found.starts_s[0] == pytest.approx(0)
     assert found.ends_s[0] == pytest.approx(first.lasts_ns / 1e9)
     assert found.requests[0] == first.counts.outcomes.total
+    second, since_ns = measured()[1], first.start_ns
+    assert found.starts_s[1] == pytest.approx((second.start_ns - since_ns) / 1e9)
+    assert found.ends_s[1] == pytest.approx((second.end_ns - since_ns) / 1e9)
 
 
 def test_an_interval_without_answers_has_half_an_answer() -> None:

@@ -285,7 +285,7 @@ def test_servers_are_held_up_by_what_else_ran_on_their_cores_while_they_waited()
     empty = watched_start({})
     lasts, used = empty.lasts_ns, empty.servers_ns
     assert used is not None
-    ticks = 2 * duet_machine.TICK_NS
+    ticks = 2 * 10_000_000
     busy = used + ticks + 0.3 * lasts
     found = watched_start({}, run_delay_ns=0.2 * lasts / 1, cores_busy_ns=busy).servers_held_up
     assert found == pytest.approx(min(3 * 0.2, 0.3), rel=1e-2), "no longer than others ran"
@@ -317,3 +317,108 @@ def test_connections_that_listeners_dropped_are_those_of_all_places_of_a_server(
     assert first.value == pytest.approx(120 / 2400, rel=1e-2)
     assert second.value == pytest.approx(60 / 1000, rel=1e-2)
     assert [*judged(SimpleNamespace(starts=(start(),), sides=sides))] == []
+
+
+BUSY: tuple[Subject, str] = ("machine", "busy_ns")
+PRESSURE: tuple[Subject, str] = ("machine", "cpu_pressure_ns")
+DELAY: tuple[Subject, str] = ("engine", "run_delay_ns")
+NOBODY = watched_start({})
+WINDOW, OWN = NOBODY.lasts_ns, (NOBODY.servers_ns or 0.0) + NOBODY.engine_ns
+
+
+@pytest.mark.parametrize(
+    ("around", "disturbed"),
+    [
+        ({BUSY: OWN / 0.88, PRESSURE: 0.41 * WINDOW}, True),
+        ({BUSY: OWN / 0.92, PRESSURE: 0.41 * WINDOW}, False),
+        ({BUSY: OWN / 0.88, PRESSURE: 0.39 * WINDOW}, False),
+        ({BUSY: OWN / 0.88, LAB: 1.0}, True),
+        ({BUSY: OWN / 0.92, LAB: 1.0}, False),
+        ({DELAY: 0.11 * WINDOW}, True),
+        ({DELAY: 0.09 * WINDOW}, False),
+        ({BUSY: OWN / 0.99, LAB: 0.12 * OWN}, True),
+        ({}, False),
+    ],
+)
+def test_slices_are_disturbed_by_a_tenth_of_the_cpu_time_that_they_wait_for(
+    around: dict[tuple[Subject, str], float], *, disturbed: bool
+) -> None:
+    """Others use 12% or 8% of what was busy, or engines of other labs that much; or cores of their own were taken."""
+    assert duet_machine.is_disturbed([watched_start(around).start]) is disturbed
+
+
+def test_what_is_known_of_some_starts_is_their_mean() -> None:
+    starts = [watched_start({BUSY: busy}).start for busy in (2 * OWN, 4 * OWN)]
+    unknown = watched_start({("machine", "load"): 1.0}).start
+    found = _judging(duet_machine.cpu_pressure)(SimpleNamespace(starts=(unknown, *starts)))
+    assert found is None, "it is not known how long tasks waited"
+    waiting = [watched_start({BUSY: busy, PRESSURE: 0.5 * WINDOW}).start for busy in (2 * OWN, 4 * OWN)]
+    said = _judging(duet_machine.cpu_pressure)(SimpleNamespace(starts=(unknown, *waiting)))
+    assert said.value == pytest.approx(0.5, rel=1e-3)
+    assert duet_machine._mean(WatchedStart.all(starts), lambda one: one.others) == pytest.approx((0.5 + 0.75) / 2, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "grade"),
+    [(70.1, 0.0, Grade.NOTE), (69.9, 69.9, None), (0.0, 90.1, Grade.WARN), (None, 90.0, None), (90.0, None, None)],
+)
+def test_a_link_is_used_by_its_busier_direction(
+    sent: float | None, received: float | None, grade: Grade | None
+) -> None:
+    """Of a link that carries 800 bits in the time of the window; bytes in percent of that."""
+    speed = 800 * 1e9 / WINDOW
+    one = watched_start({(("machine"), "busy_ns"): 1.0})
+    window = one.window_unix_ns
+    named = {"link_sent_bytes": sent, "link_received_bytes": received}
+    lines = [
+        line(name, "machine", bytes_ * 1e9 / WINDOW, window) for name, bytes_ in named.items() if bytes_ is not None
+    ]
+    link = line("link_bits_per_s", "machine", 0.0, window)
+    fast = link.model_copy(update={"values": tuple(speed for _ in link.values)})
+    start = one.start.model_copy(update={"series": (*one.start.series, *lines, fast)})
+    said = _judging(duet_machine.network_limited)(SimpleNamespace(starts=(start,)))
+    assert (said is not None) is (None not in (sent, received))
+    if said is not None:
+        assert said.value == pytest.approx(max(sent or 0.0, received or 0.0) / 100, rel=1e-3)
+        assert network.network_limited.grade(said.value) is grade
+    without = one.start.model_copy(update={"series": (*one.start.series, *lines)})
+    assert _judging(duet_machine.network_limited)(SimpleNamespace(starts=(without,))) is None
+
+
+def test_a_quota_of_a_duet_is_that_of_the_server_or_engine_that_lost_most_often() -> None:
+    quota = {"quota_periods": 100.0, "throttled_periods": 20.0, "throttled_ns": 5e6}
+    around: dict[tuple[Subject, str], float] = {
+        ("engine", "quota_periods"): 100.0,
+        ("engine", "throttled_periods"): 30.0,
+        ("engine", "throttled_ns"): 7e6,
+    }
+    duet = {"names": ("A", "B"), "target": 1, "servers": 3}
+    judged = _judging(duet_machine.throttled)
+    said = judged(SimpleNamespace(starts=(watched_start({BUSY: 1.0}, **quota).start,) * 2, **duet))
+    assert (said.value, said.message.split(" had")[0]) == (pytest.approx(0.2, rel=1e-3), "A")
+    assert "lost 10 ms of CPU time" in said.message
+    said = judged(SimpleNamespace(starts=(watched_start({**around, BUSY: 1.0}, **quota).start,) * 2, **duet))
+    assert (said.value, said.message.split(" had")[0]) == (pytest.approx(0.3, rel=1e-3), "The engine")
+    often = {**quota, "throttled_periods": 300.0}
+    assert judged(SimpleNamespace(starts=(watched_start({BUSY: 1.0}, **often).start,), **duet)).value == 1.0
+    none = {**quota, "quota_periods": 0.0}
+    assert judged(SimpleNamespace(starts=(watched_start({BUSY: 1.0}, **none).start,), **duet)) is None
+
+
+def test_ports_of_a_duet_are_those_of_the_start_with_most() -> None:
+    def start(resting: float) -> DuetRecording:
+        one = watched_start({BUSY: 1.0})
+        window = one.window_unix_ns
+        ports = line("local_ports", "machine", 0.0, window)
+        held = line("time_wait", "machine", 0.0, window)
+        rises = (*(0.0 for _ in held.values[:-20]), *(resting for _ in held.values[-20:]))
+        more = (
+            ports.model_copy(update={"values": tuple(1000.0 for _ in ports.values)}),
+            held.model_copy(update={"values": rises}),
+        )
+        return one.start.model_copy(update={"series": (*one.start.series, *more)})
+
+    judged = _judging(duet_machine.port_pressure)
+    said = judged(SimpleNamespace(starts=(start(300.0), start(600.0), start(400.0))))
+    assert said.value == pytest.approx(0.6)
+    assert judged(SimpleNamespace(starts=(watched_start({BUSY: 1.0}).start,))) is None

@@ -1,11 +1,13 @@
 """Failed requests: each grade begins just above its limit, and each kind of outcome counts where it belongs."""
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from redline.findings import failed
 from redline.findings.failed import (
+    _wrong_classes,
     all_failed,
     failures_text,
     instead_of_cores,
@@ -240,3 +242,22 @@ def test_answers_after_the_end_say_how_many() -> None:
     assert failed.trial_failed.function is not None
     right = trial.recording.model_copy(update={"traffic": seen(Counts(due=9, completed=1, outcomes=Outcomes(ok=9)))})
     assert failed.trial_failed.function(CLOSED, Trial(right)) is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "ok", "digits", "wrong"),
+    [
+        (404, 0, False, {"4xx"}),
+        (404, 1, False, set()),
+        (404, 1, True, {"4xx"}),
+        (200, 1, False, {"4xx"}),
+    ],
+)
+def test_the_class_of_a_right_status_is_wrong_where_no_answer_was_right_or_the_rest_is_known(
+    expected: int, ok: int, wrong: set[str], *, digits: bool
+) -> None:
+    known = {"4xx": 3, "1xx": 1} | ({str(expected): ok} if digits else {})
+    part = SimpleNamespace(outcomes=Outcomes(ok=ok), by_status=lambda _: known)
+    requests = (SimpleNamespace(expect=SimpleNamespace(statuses=(expected,))),)
+    cell: Any = SimpleNamespace(scenario=SimpleNamespace(requests=requests))
+    assert _wrong_classes(cell, cast(Any, SimpleNamespace(requests=(part,)))) == wrong

@@ -2,16 +2,20 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from redline.analysis.duet import Duet, duets_of
 from redline.findings import judge
+from redline.findings.growth import _because, _counts, explains, growth_of
 from redline.findings.served import growths, processes, served
 from redline.model import Cell, DuetRecording, Finding, Grade, Load, Metric, Open, Request, Run, Scenario, Verdict
 from redline.model.duet import CpuOwner
-from redline.stats.growth import LEAST_GROWTH, ServedCosts, growth
+from redline.stats import Trial
+from redline.stats.growth import LEAST_GROWTH, CostGrowth, ServedCosts, growth
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import ComparedStarts, Cost, compared_run, compared_starts
 from tests.fakes.duets import simulated_duet
@@ -256,3 +260,42 @@ def test_reads_after_a_mix_that_wrote_less_to_one_server_get_no_verdict() -> Non
 def test_reads_after_a_mix_that_changes_nothing_are_judged() -> None:
     run = run_of(growing_duet(1, (Growing(), Growing(2.0))), growing_duet(2, (Growing(1.0), Growing(0.9))))
     assert all(duet.inherited is None for duet in duets_of(run).values())
+
+
+@pytest.mark.parametrize(
+    ("change", "explained"), [(0.2, True), (0.22, False), (-0.17, True), (-0.18, False), (0.0, True), (-1.0, False)]
+)
+def test_a_growth_of_the_cost_explains_twice_its_change_of_rates_and_times(change: float, *, explained: bool) -> None:
+    """Of a tenth: from 1 / 1.21 to 1.21, since response times may rise by more than the cost."""
+    assert explains(CostGrowth(1.0, 0.1, 0.1, 1000, 1.0), change) is explained
+    assert not explains(None, change)
+
+
+def test_three_requests_that_write_are_named_and_the_others_counted() -> None:
+    assert _because(()) == ""
+    assert _because("abc") == " The requests seem to change it: a, b, c may write what makes later ones dearer."
+    assert ": a, b, c and 2 more may write" in _because("abcde")
+
+
+@pytest.mark.parametrize(("theirs", "said"), [(1100.0, False), (1101.0, True)])
+def test_servers_that_served_a_tenth_more_than_the_other_are_said_with_both_numbers(
+    theirs: float, *, said: bool
+) -> None:
+    ratio = "he ratio is that after equal numbers of requests"
+    both = f"A had served 1,000 requests at the end of a start, B {theirs:,.0f}: t{ratio}."
+    duet: Any = SimpleNamespace(served=(1000.0, theirs), names=("A", "B"), unsettled="", to_come=0.1)
+    assert _counts(duet) == (both if said else f"T{ratio}.")
+    duet.unsettled = "it still moves"
+    assert f"{ratio}, and still moved: " in _counts(duet)
+    duet.to_come = 0.0
+    assert _counts(duet) == (both if said else f"T{ratio}.")
+
+
+@pytest.mark.parametrize(("completed", "known"), [(0.95, True), (0.949, False)])
+def test_nothing_is_known_of_the_growth_of_a_server_that_does_not_keep_up(completed: float, *, known: bool) -> None:
+    recording = simulated_recording(CLOSED, replace(GOOD, rate_per_s=10_000.0, trend=-0.3))
+    traffic = recording.traffic
+    assert traffic is not None
+    counts = traffic.counts.model_copy(update={"due": 10_000, "completed": round(10_000 * completed)})
+    slow = recording.model_copy(update={"traffic": traffic.model_copy(update={"counts": counts})})
+    assert (growth_of(Trial(slow)) is not None) is known

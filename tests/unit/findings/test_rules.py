@@ -3,6 +3,7 @@
 import pytest
 
 from redline.findings.rules import Judge, Observation, Rule, judges
+from redline.findings.table import RULES
 from redline.model import Grade
 
 TEXT = """The share of it.
@@ -62,3 +63,42 @@ def test_a_judge_gets_what_its_parameters_name() -> None:
     assert [*Judge(lambda: None, None, "", RULE).findings({}, "cell", 1)] == []
     several = judges("duet")(lambda: [Observation(0.3, "a", rule=RULE), Observation(0.05, "b", rule=RULE)])
     assert [found.message for found in several.findings({}, "cell", None)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("trait", "kinds"),
+    [
+        (
+            "scatters",
+            (
+                "autocorrelation bimodal builds-differ control cpu-pressure cpu-sampled cpu-steal cut-short disturbed "
+                "engine-paused few-starts host-mode idle-work kept-services latency-changed noisy-neighbour "
+                "pairs-differ rate-changed resolution run-drift slows-as-it-serves stalled too-few-samples "
+                "too-few-trials unsteady"
+            ),
+        ),
+        ("passes", "cpu-pressure cpu-steal engine-paused noisy-neighbour other-load"),
+        ("reassures", "pauses-in-tail server-limited"),
+        ("ends", "cut-short nothing-due recording-unread server-died trial-failed"),
+    ],
+)
+def test_what_findings_do_to_a_result(trait: str, kinds: str) -> None:
+    """What widens intervals, what other trials average out, what is good news, and what ended a trial."""
+    assert {kind for kind, rule in RULES.items() if getattr(rule, trait)} == set(kinds.split())
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits"),
+    [
+        ("too-few-trials", (0, 2, 4)),
+        ("too-few-samples", (0, 90, None)),
+        ("few-starts", (0, 3, None)),
+        ("servers-alike", (0, 1, None)),
+        ("upstream-protocol", (0, 1, None)),
+        ("unstable-percentile", (2, None, None)),
+    ],
+)
+def test_limits_that_the_page_says_in_words(kind: str, limits: tuple[float | None, ...]) -> None:
+    """Trials or starts missing to five, requests missing to 100; what holds without a sign, and with one."""
+    rule = RULES[kind]
+    assert (rule.note, rule.warn, rule.invalid) == limits

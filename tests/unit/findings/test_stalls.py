@@ -230,3 +230,12 @@ def test_neighbouring_intervals_are_one_stall() -> None:
 def test_a_period_needs_five_stalls_at_equal_distances(slow: tuple[int, ...], period: float | None) -> None:
     seen = flat(*slow)
     assert regular(standstills(seen, stalled(seen)), 1.0) == period
+
+
+@pytest.mark.parametrize(("usual", "few", "stall"), [(36, 10, False), (36, 8, True), (100, 49, True), (100, 50, False)])
+def test_a_stall_has_fewer_answers_than_chance_and_at_most_half(usual: int, few: int, *, stall: bool) -> None:
+    """Twice the root of a count falls by more than six; and without any noise, to less than a half."""
+    counts = [usual] * 40
+    counts[20] = few
+    seen = course_of(counts)
+    assert few_answers(seen, usual_of_ticks(seen.speeds)).tolist() == [stall and at == 20 for at in range(40)]

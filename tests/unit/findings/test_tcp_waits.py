@@ -187,3 +187,17 @@ def test_nothing_is_said_of_times_as_servers_have_them(middle: float, sigma: flo
 @pytest.mark.parametrize("seed", range(5))
 def test_a_good_server_is_left_alone(seed: int) -> None:
     assert found(counting(simulated_recording(CELL, seed=seed), "machine", tcp_segments_retransmitted=1e6)) == []
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "lost"), [(200, "a lost segment"), (1000, "a SYN without an answer"), (3000, "a SYN without an answer")]
+)
+def test_linux_sends_again_after_200_ms_a_second_and_three(at_ms: int, lost: str) -> None:
+    late = spread(1.005 * at_ms, 1.1 * at_ms, 20)
+    recording = counting(measured(spread(1.0, 2.0) + late), "machine", tcp_segments_retransmitted=1e6)
+    (said,) = found(recording)
+    assert said.kind == "sent-again"
+    assert said.message.startswith("20 requests took ")
+    assert f"{lost} is sent again after" in said.message
+    early = spread(0.85 * at_ms, 0.95 * at_ms, 20)
+    assert found(counting(measured(spread(1.0, 2.0) + early), "machine", tcp_segments_retransmitted=1e6)) == []

@@ -31,7 +31,7 @@ from redline.model.search import ProbeRecording
 from redline.model.traffic import Ended
 from redline.ports import Drive, Endpoint, LoadOptions, Placement
 from redline.report.load import load_section
-from redline.running.aborting import AskedDuetAbort, LoadAbort
+from redline.running.aborting import AskedDuetAbort, FailingAbort, LoadAbort
 from redline.running.record import Tools, record_load
 from tests.fakes.duets import ENGINE
 from tests.fakes.loads import load_of
@@ -276,3 +276,31 @@ def test_a_load_is_interrupted_once_and_not_before_its_engine_runs() -> None:
     abort.seen("enough")
     abort.seen("enough")
     assert (abort.done, interrupted) == (True, ["now"])
+
+
+@pytest.mark.parametrize(
+    ("intervals", "ends"),
+    [
+        ([interval(0, malformed=2), interval(1, malformed=3)], True),
+        ([interval(0, malformed=2), interval(1, malformed=2)], False),
+        ([interval(0, malformed=9)], False),
+        ([interval(0, malformed=2), interval(1, "drain", malformed=3)], False),
+    ],
+    ids=["five in two seconds", "four", "one second", "in the drain"],
+)
+def test_five_failures_in_two_seconds_are_enough(intervals: list[Interval], *, ends: bool) -> None:
+    abort, interrupted = FailingAbort(), list[str]()
+    abort.started_on_hosts(lambda: interrupted.append("now"))
+    for each in intervals:
+        abort.seen(each)
+    assert abort.done is ends
+    assert bool(interrupted) is ends
+
+
+@pytest.mark.parametrize(("last", "ends"), [(3, True), (2, False)])
+def test_five_failures_of_a_server_in_two_seconds_end_a_duet(last: int, *, ends: bool) -> None:
+    abort = AskedDuetAbort((), ("A", "B", "the second A"))
+    abort.started_on_hosts(lambda: None)
+    for index, failed in enumerate((2, last)):
+        abort.seen(block(index, lambda target, failed=failed: (0, failed) if target == 1 else (100, 0)))  # type: ignore[misc]
+    assert abort.done is ends

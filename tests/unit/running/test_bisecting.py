@@ -318,3 +318,36 @@ def test_a_commit_is_built_and_compared_by_a_session_of_its_own(
         assert found.logs == ((0.0,) if found.is_same else tuple(map(math.log, (1.1, 1.2, 1.3))))
     named = ("c" * 9, "c" * 40)
     assert asked == ([named] if ending == "not built" else [named, f"0003-{'c' * 9}"])
+
+
+def test_what_a_measurement_took_is_kept_whether_it_worked_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock begins at 100 ns; each measurement takes as long as its number."""
+    clock = [100]
+
+    class Timed(Lab):
+        def __call__(self, commit: BisectedCommit, number: int) -> CommitDuet:
+            clock[0] += number
+            return super().__call__(commit, number)
+
+    monkeypatch.setattr(bisecting, "time", SimpleNamespace(monotonic_ns=lambda: clock[0]))
+    told = searched(tmp_path, begun(8), Timed(levels_from(5, 8, 0.05), broken=[4]))
+    of_duets = [duet.took_ns for one in told.commits for duet in one.duets]
+    of_broken = [one.broken_ns for one in told.commits if one.broken_ns]
+    assert sorted(of_duets + of_broken) == list(range(1, len(told.order) + 1))
+    assert len(of_broken) == 1
+
+
+def test_of_two_requests_without_a_mix_none_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = SimpleNamespace(metric=Metric.CPU_PER_REQUEST, cell_id="a", duet=None, ratio=None, refused="")
+    mixed = SimpleNamespace(**{**vars(one), "cell_id": "m", "refused": "the mix"})
+    cells = {name: SimpleNamespace(scenario=name) for name in "am"}
+    plan: Any = SimpleNamespace(suite=SimpleNamespace(metric=None, scenarios=()), cells=cells)
+    monkeypatch.setattr(bisecting, "is_mix", lambda scenario, _all: scenario == "m")
+    both: Any = SimpleNamespace(comparisons=(one, mixed))
+    with pytest.raises(DriveError, match="the mix"):
+        _duet_of(both, plan, 0)
+    alone: Any = SimpleNamespace(comparisons=(one, one))
+    with pytest.raises(UsageError, match="one request, or a mix"):
+        _duet_of(alone, plan, 0)

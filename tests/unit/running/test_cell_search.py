@@ -15,7 +15,6 @@ from redline.model.limits import LimitStart
 from redline.ports import Launch
 from redline.report.limit import ending_text
 from redline.running.cell_search import AGAIN, MOST_OF_ONE, WAITS_S
-from redline.running.probing import WARM_SHARE
 from redline.search import Converged
 from redline.suite import parse_objectives
 from tests.fakes.plugins import DEATH, FakeServer
@@ -107,7 +106,7 @@ def test_the_first_rate_is_by_what_users_got_in_the_warm_up(tmp_path: Path) -> N
     users, calm, first = bench.driver.drives[:3]
     assert isinstance(users.cell.load.shape, Closed)
     assert [each.cell.load.shape.most_per_s for each in (calm, first) if isinstance(each.cell.load.shape, Open)] == [
-        WARM_SHARE * 14_000,
+        pytest.approx(9_800),
         14_000,
     ]
     found = bench.state.limit()
@@ -359,3 +358,44 @@ def test_a_cell_is_searched_for_the_objectives_that_are_for_it() -> None:
     manifest = plan_of(CELL, objectives=(other, own))
     assert search_state.search_state(manifest, CELL, ()).sets == {"good": (own,)}
     assert search_state.search_state(plan_of(CELL, objectives=(other,)), CELL, ()).sets == {}
+
+
+def test_each_start_is_a_turn_and_the_limits_are_told_from_the_first_probe_on(bench: Bench) -> None:
+    turns = [bench.made.turn()]
+    while turns[-1]:
+        turns.append(bench.made.turn())
+    assert turns == [True, True, False]
+    assert bench.listener.starts == [0, 1, 2]
+    assert all(bench.listener.known)
+    end = bench.state.next()
+    assert isinstance(end, Converged)
+    assert bench.listener.known[-1] == end.limits
+
+
+def test_servers_that_take_turns_by_probe_are_started_afresh_for_the_ends_too(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path)
+    terms = bench.state.terms.model_copy(update={"by_probe": True})
+    manifest = bench.state.manifest.model_copy(update={"search": terms})
+    bench.made.state = search_state.search_state(manifest, bench.state.cell, ())
+    while bench.made.turn():
+        pass
+    bench.made.stop()
+    assert bench.listener.starts == [0, 1, 2]
+    assert [each.start for each in bench.state.probes if each.phase == "confirm"] == [1, 1, 2, 2]
+
+
+def test_a_cell_has_the_seed_of_its_own_first_trial(bench: Bench) -> None:
+    manifest = bench.state.manifest
+    (first, *_), own = manifest.plan.trials, bench.state.cell.id
+    trials = [
+        first.model_copy(update=facts)
+        for facts in (
+            {"cell_id": "another", "round": 0, "seed": 5},
+            {"cell_id": own, "round": 1, "seed": 6},
+            {"cell_id": own, "round": 0, "seed": 7},
+            {"cell_id": own, "round": 0, "seed": 8},
+        )
+    ]
+    plan = manifest.plan.model_copy(update={"trials": tuple(trials)})
+    bench.made.state = search_state.search_state(manifest.model_copy(update={"plan": plan}), bench.state.cell, ())
+    assert bench.made._seed == 7

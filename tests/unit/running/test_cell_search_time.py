@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from redline.limits.search_state import search_state
 from redline.running import cell_search
 from redline.running.cell_search import CellSearch
 from redline.running.probing import Prober
-from redline.search import Evidence
+from redline.search import Evidence, Proposal
+from redline.search.search import LOOKS_AGAIN
 from tests.fakes.cliffs import probe
 from tests.fakes.searched import bench_in
 
@@ -95,7 +97,7 @@ def test_a_search_without_time_for_its_first_probe_says_how_long_a_start_takes(t
     (stored,) = bench.made.store.probes(bench.made.cell)
     assert stored.phase == "over"
     assert stored.why.startswith("its first probe: it took ")
-    assert stored.recording.round == 0
+    assert (stored.recording.round, stored.retries_left) == (0, 0)
 
 
 def test_a_search_without_any_time_starts_nothing(tmp_path: Path) -> None:
@@ -194,3 +196,62 @@ def test_logs_can_be_read_afterwards_unless_it_is_said_otherwise(tmp_path: Path)
     bench.made.check()
     assert [launch.log_is_kept for launch in bench.launcher.launches] == [True, False]
     assert [launch.seed for launch in bench.launcher.launches] == [7, 7]
+
+
+PROBE_S = 1.0 + SETTLE_S
+
+
+def searching(tmp_path: Path, left_s: float, looks: list[Proposal]) -> tuple[Any, list[str]]:
+    """A search with a warm server and these early rates to look at again, and what it does."""
+    did = list[str]()
+    search = made(tmp_path, left_s, _prober=SimpleNamespace(let_drain=lambda: did.append("drain")), _cold=False)
+    state = search.state
+    search.state = SimpleNamespace(  # type: ignore[assignment]
+        cell=state.cell,
+        load_at=state.load_at,
+        loads=(1,),
+        next=lambda: did.append("next"),
+        search=SimpleNamespace(last_look=lambda later=0: looks[0] if looks else None),
+    )
+    return search, did
+
+
+@pytest.mark.parametrize(
+    ("why", "looks", "needs_s"),
+    [
+        ("narrows", 0, PROBE_S + around()),
+        ("narrows", 1, 2 * PROBE_S + AROUND_S + around()),
+        (LOOKS_AGAIN, 1, PROBE_S + around()),
+    ],
+)
+def test_a_probe_leaves_the_time_of_another_look_at_an_early_rate(
+    tmp_path: Path, why: str, looks: int, needs_s: float
+) -> None:
+    for left_s, fits in ((needs_s + 1e-6, True), (needs_s - 1e-6, False)):
+        search, did = searching(tmp_path / str(fits), left_s, [Proposal(500.0, LOOKS_AGAIN)] * looks)
+        search._look_again, search._ends = lambda did=did: did.append("look"), did.append
+        assert search._has_time_for(Proposal(1000.0, why)) is fits
+        ended = ["look", "both ends of the answer were known and confirmed"]
+        assert did == ["drain", *([] if fits else ended)]
+
+
+@pytest.mark.parametrize(("fresh", "more_s"), [(0, 0.0), (1, 0.0), (2, 2.0 + 21.0)])
+def test_a_probe_on_another_fresh_start_takes_that_start_too(tmp_path: Path, fresh: int, more_s: float) -> None:
+    needs_s = PROBE_S + around() + more_s
+    for left_s, fits in ((needs_s + 1e-6, True), (needs_s - 1e-6, False)):
+        search, _ = searching(tmp_path / str(fits), left_s, [])
+        search._start_s, search._confirmed_on, search._ends = 2.0, 1, lambda _: None
+        assert search._has_time_for(Proposal(1000.0, "confirms", fresh_start=fresh)) is fits
+
+
+@pytest.mark.parametrize(("short_s", "probes"), [(-1e-6, 2), (1e-6, 0)])
+def test_early_rates_are_looked_at_again_as_long_as_there_is_time(tmp_path: Path, short_s: float, probes: int) -> None:
+    looks = [Proposal(500.0, LOOKS_AGAIN), Proposal(600.0, LOOKS_AGAIN)]
+    search, did = searching(tmp_path, PROBE_S + around() - short_s, looks)
+    search._probe = lambda look, phase: did.append(f"{looks.pop(0).rate_per_s:.0f} {phase}")
+    search._look_again()
+    expected = ["drain", "500 search", "next", "drain", "600 search", "next"]
+    assert did == (expected if probes else ["drain"])
+    search._prober = None
+    search._look_again()
+    assert len(did) == (6 if probes else 1), "no server runs"

@@ -1,6 +1,7 @@
 """What watches a duet: the machine and the engine once, and of each server what disturbs it and grows."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from redline.errors import LaunchError
 from redline.model import CpuOwner, PlannedDuet, Series
 from redline.ports import Placement
-from redline.running.duet import DuetStart, _Monitors, _proved, run_start
+from redline.running.duet import DuetStart, _differing, _Monitors, _proved, _Samplers, run_start
 from redline.running.record import Tools
 from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell
@@ -91,3 +92,54 @@ def test_a_duet_whose_servers_do_not_start_has_no_time_of_a_start(tmp_path: Path
     tools = Tools(launcher, FakeDriver([]), lambda _server: (), Placement())
     made = list(run_start(DuetStart(planned, cells, lambda _duet: tmp_path), tools))
     assert [(one.launch_ns, one.failure is not None, one.traffic) for one in made] == [(0, True, None)] * 2
+
+
+def test_samples_begin_once_servers_were_measured_for_long_enough_without() -> None:
+    """100 ns from the first measured slice on, which may begin at 0 and at any later time."""
+    begun, now = list[int](), [0]
+    profiler: Any = SimpleNamespace(begin=lambda: begun.append(now[0]), end=lambda: begun.append(-1))
+    for first_ns in (0, 50):
+        begun.clear()
+        samplers = _Samplers((), (), 100)
+        samplers._profilers = (profiler,)
+        blocks = [
+            ("warmup", ((first_ns, 900),)),
+            ("measure", ()),
+            ("measure", ((first_ns, first_ns + 40), (first_ns + 40, first_ns + 99))),
+            ("measure", ((first_ns + 99, first_ns + 100),)),
+        ]
+        for now[0], (phase, spans) in enumerate(blocks):
+            slices = tuple(SimpleNamespace(start_ns=start_ns, end_ns=end_ns) for start_ns, end_ns in spans)
+            samplers.seen(SimpleNamespace(phase=phase, slices=slices))  # type: ignore[arg-type]
+        samplers.end()
+        assert begun == [3, -1]
+
+
+def test_the_same_answers_are_asked_of_each_server_beside_the_first() -> None:
+    """Where they differ, the first server is asked twice, since it may not answer alike itself."""
+    asked = list[tuple[str, str]]()
+
+    class Differing(FakeDriver):
+        differs: tuple[str, ...] = ()
+
+        def differ(self, cell: Any, names: tuple[str, str], endpoints: Any) -> str | None:
+            asked.append(names)
+            return "the body" if names[1] in self.differs else None
+
+    def cell(slug: str) -> Any:
+        return SimpleNamespace(variant=SimpleNamespace(slug=slug))
+
+    driver = Differing([])
+    cells, servers = [cell("A"), cell("B"), cell("C")], [FakeServer(), FakeServer(), FakeServer()]
+    assert _differing(cells[:1], servers[:1], driver) is None
+    assert asked == []
+    assert _differing(cells[:2], servers[:2], driver) is None
+    driver.differs = ("C",)
+    failure = _differing(cells, servers, driver)
+    assert failure is not None
+    assert failure.message == "A and C answer differently: the body"
+    assert asked == [("A", "B"), ("A", "C"), ("its first answer", "its second answer")]
+    driver.differs = ("B", "its second answer")
+    failure = _differing(cells[:2], servers[:2], driver)
+    assert failure is not None
+    assert failure.message == "A does not answer alike twice: the body"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -131,9 +132,19 @@ def test_lost_connections_may_be_those_of_a_dying_server(outcome: str) -> None:
     assert lost_connections(lost) is (outcome not in ("timeout", "malformed"))
 
 
-def test_a_death_is_waited_for_briefly() -> None:
+def test_a_death_is_waited_for_half_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [10.0]
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    monkeypatch.setattr(record, "DYING_S", 0.5)
+    monkeypatch.setattr(record, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
     assert death_soon(FakeServer(dead=DEATH, slow_to_die=1)) == DEATH
+    assert clock[0] == pytest.approx(10.05), "it looks every 50 ms"
+    clock[0] = 10.0
     assert death_soon(FakeServer()) is None
+    assert 10.5 <= clock[0] < 10.551
 
 
 def series(subject: str, name: str) -> Series:

@@ -11,7 +11,7 @@ from redline.cli import exits
 from redline.cli.experiment import exit_code
 from redline.errors import DriveError, UsageError
 from redline.model import AutoTrials, DuetRecording, Enough, Failure, PlannedDuet, PlannedTrial, Recording, Run
-from redline.running.rounds import run_trials
+from redline.running.rounds import _Kept, run_trials
 from redline.running.session import extend
 from redline.storage.runs import RunStore
 from tests.fakes.compared import compared_run, with_a_further_duet
@@ -303,3 +303,18 @@ def test_a_comparison_ends_with_the_failure_when_no_other_servers_are_left(tmp_p
     with pytest.raises(DriveError, match="it exited with code 3"):
         run_trials(run.manifest.plan, store, executor, QuietListener(), never)
     assert executor.asked == [0, 1, 2, 3]  # those with B, then the first with C
+
+
+@pytest.mark.parametrize(
+    ("decides", "alone", "ahead"), [(False, True, True), (True, True, False), (False, False, False)]
+)
+def test_cells_are_judged_ahead_where_trials_are_fixed_and_stand_alone(
+    tmp_path: Path, *, decides: bool, alone: bool, ahead: bool
+) -> None:
+    run = deciding(2) if decides else RUN if alone else compared_run(starts=1)
+    store = RunStore(tmp_path / "run")
+    plan = run.manifest.plan
+    if not alone:
+        plan = plan.model_copy(update={"suite": plan.suite.model_copy(update={"auto": None})})
+    store.create(run.manifest.model_copy(update={"plan": plan}))
+    assert (_Kept(plan, store, QuietListener())._ahead is not None) is ahead

@@ -289,7 +289,7 @@ def test_a_search_is_made_with_its_plan_and_the_time_that_builds_take(tmp_path: 
         built.append("built")
         return SimpleNamespace(unavailable={})
 
-    asked = SimpleNamespace(
+    asked: Any = SimpleNamespace(
         suite=session.manifest.plan.suite,
         terms=session.manifest.terms.model_copy(update={"lasts_ns": 60 * SECOND}),
         plan=lambda _unavailable: session.manifest.plan,
@@ -302,7 +302,10 @@ def test_a_search_is_made_with_its_plan_and_the_time_that_builds_take(tmp_path: 
             patched.setattr(searching, "build_all", build)
             patched.setattr(searching, "same_builds", lambda *_: compared.append(folder))
             patched.setattr(searching, "new_manifest", lambda *_: session.manifest.with_plan(session.manifest.plan))
-            return SearchSession.create(asked, source, tmp_path / folder, bench, Listener(), began_s=began_s)  # type: ignore[arg-type]
+            listener: Any = Listener()
+            return SearchSession.create(
+                asked, source, tmp_path / folder, bench, listener, is_kept=True, began_s=began_s
+            )
 
     made = create("url")
     assert built == ["built"]

@@ -11,7 +11,7 @@ import pytest
 
 from redline.errors import BuildError, RedlineError, StoreError, UsageError
 from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, UsedHost, Variant
-from redline.model.run import Kind
+from redline.model.run import Kind, SameBuilds
 from redline.ports import Building, BuildOutcome, Placement
 from redline.running import session
 from redline.running.assembly import Workbench
@@ -407,3 +407,16 @@ def test_revisions_of_a_comparison_on_this_machine_may_be_the_same_bytes(
     made = RunSession.create(SUITE, source, tmp_path / "run", bench, Listener())  # type: ignore[arg-type]
     assert bool(looked) is looks
     assert made.store.manifest().kind == kind
+
+
+def test_revisions_of_the_same_bytes_are_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = SameBuilds(servers=("a", "b"), files=3)
+    monkeypatch.setattr(session, "same_builds", lambda _plan, _built, _tools: same)
+    source, listener = replace(SOURCE, kind="comparison"), Listener()
+    made = RunSession.create(SUITE, source, tmp_path / "run", bench_of(Launcher([])), listener)  # type: ignore[arg-type]
+    written = list[tuple[RunStore, bool]]()
+    monkeypatch.setattr("redline.running.write_run_views", lambda store, *, is_kept: written.append((store, is_kept)))
+    assert not made.execute().interrupted
+    assert written == [(made.store, True)]
+    assert made.store.manifest().same == same
+    assert not made.store.positions()

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from redline.extras.selftest.truth import exponential
 from redline.model import Counts, Histogram, Outcomes
 from redline.search import Evidence, ProbeSlice, Proposal, Search, Settings
-from redline.search.client import late_engine
+from redline.search.client import busy_connections, busy_workers, calmest_ns, failing, lacking, late_engine
 from redline.search.steps import reason, shows, state_of, steps
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import MS, probe
@@ -146,3 +148,75 @@ def test_a_client_at_its_limit_does_not_hide_what_passed_for_one_set_of_two() ->
     assert acceptable.low_per_s == 8000
     assert [shows(search.evidence[1], *conditions) for conditions in sets.values()] == [False, True]
     assert len(steps(search.evidence, *GOOD)) == 1
+
+
+def seen(*, due: int = 1000, times: int = 1000, service_ms: float = 1.0, **changed: Any) -> Any:
+    """Traffic of 1 s, of which `times` service times are known; all requests were answered."""
+    counts = {"due": due, "completed": due, "waited": 0, "exhausted": 0, "connects_often": False}
+    outcomes = {"errors": 0, "in_flight": 0, "unsent": 0, "timeout": 0}
+    for name in [*changed]:
+        if name in outcomes:
+            outcomes[name] = changed.pop(name)
+        elif name in counts:
+            counts[name] = changed.pop(name)
+    facts = {"seconds": 1.0, "engine_cpu_ns": 0, "service": Histogram.of([service_ms * MS] * times)} | changed
+    return SimpleNamespace(**facts, counts=SimpleNamespace(**counts, outcomes=SimpleNamespace(**outcomes)))
+
+
+@pytest.mark.parametrize(("exhausted", "said"), [(1, False), (2, True)])
+def test_an_engine_lacks_ports_from_a_thousandth_of_the_requests_on(exhausted: int, *, said: bool) -> None:
+    assert bool(lacking(seen(exhausted=exhausted))) is said
+
+
+@pytest.mark.parametrize(("busy", "often", "says"), [(1.9, False, ""), (1.92, False, "give -t more"), (1.92, True, "")])
+def test_workers_are_busy_beyond_95_percent_of_their_time(busy: float, often: bool, says: str) -> None:
+    text = busy_workers(seen(engine_cpu_ns=round(busy * 1e9), connects_often=often), 2)
+    assert bool(text) is (busy > 1.9)
+    assert says in text
+    assert ("give -t more" in text) is bool(says)
+    assert "100% of the time" in busy_workers(seen(engine_cpu_ns=9 * 10**9), 2), "no more than all of it"
+
+
+@pytest.mark.parametrize(("waits", "count"), [("waited", 50), ("unsent", 50)])
+def test_the_calmest_probe_is_the_fastest_in_which_hardly_any_request_waited(waits: str, count: int) -> None:
+    assert calmest_ns(seen(**{waits: count}), None) == pytest.approx(MS, rel=0.01)
+    assert calmest_ns(seen(**{waits: count + 1}), None) is None
+    assert calmest_ns(seen(**{waits: count + 1}), 7) == 7
+    assert calmest_ns(seen(), 7) == 7
+    assert calmest_ns(seen(), 10**9) == pytest.approx(MS, rel=0.01)
+    assert calmest_ns(seen(times=50), None) is not None
+    assert calmest_ns(seen(times=49), None) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "fails"),
+    [
+        ({"errors": 50}, False),
+        ({"errors": 51}, True),
+        ({"errors": 80, "in_flight": 10, "unsent": 10, "timeout": 10}, False),
+        ({"errors": 81, "in_flight": 10, "unsent": 10, "timeout": 10}, True),
+    ],
+)
+def test_a_twentieth_of_failures_that_no_waiting_explains_says_nothing_of_times(
+    counts: dict[str, int], *, fails: bool
+) -> None:
+    assert failing(seen(**counts)) is fails
+
+
+@pytest.mark.parametrize(
+    ("changed", "busy"),
+    [
+        ({"waited": 51}, True),
+        ({"waited": 50}, False),
+        ({"waited": 51, "service_ms": 0.49}, False),
+        ({"waited": 51, "service_ms": 0.51}, True),
+        ({"waited": 51, "service_ms": 0.49, "times": 49}, True),
+    ],
+)
+def test_connections_are_too_few_where_half_of_them_work_and_requests_wait(
+    changed: dict[str, Any], *, busy: bool
+) -> None:
+    """Of 1,000 a second, 1 ms each are one in flight at any time: half of a place of two."""
+    text = busy_connections(seen(due=1000, **{"times": 1000, **changed}), 1, MS)
+    assert text == ("all 1 connections were busy: give -c more" if busy else "")
+    assert busy_connections(seen(**changed), 1, None) == ""
