@@ -326,7 +326,7 @@ def test_a_server_of_the_catalogue_is_started(given: dict[str, Any], path: str) 
 
 
 def test_a_version_that_a_server_has_not_is_no_url() -> None:
-    with pytest.raises(UsageError, match="vertx.vanilla has no version 9") as caught:
+    with pytest.raises(UsageError, match=r"vertx\.vanilla has no version 9") as caught:
         load_suite(asks.load(url="vertx.vanilla@9"))
     assert caught.value.hint == "there is vertx.vanilla@4, vertx.vanilla@5"
 
