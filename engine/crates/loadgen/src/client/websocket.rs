@@ -7,6 +7,7 @@ use redline_wire::{Answer, Record};
 use super::activity::Activity;
 use super::connection::Connection;
 use super::requests::Requests;
+use super::streams::Fate;
 
 /// The status with which a WebSocket is opened, which a check shows.
 pub const SWITCHING_PROTOCOLS: u16 = 101;
@@ -50,7 +51,7 @@ pub fn read(
                     break ReadEnd::Surplus;
                 };
                 any = true;
-                let pending = requests.remove(pending, connection, now_ns, activity);
+                let pending = requests.remove(pending, Fate::Complete, connection, now_ns, activity);
                 if let Some(mut record) = record.take() {
                     record.data(payload);
                     activity.recorded = Some((recorded(payload), record));
