@@ -288,7 +288,7 @@ def test_a_suite_compares_a_container_with_a_process(
     servers = "{use: good.one, in: [process, container]}, {use: good.one, in: container, container: {cpus: 0.1}}"
     suite = Lab(redline.folder, oracle).suite(servers, more="baseline: good.one")
     _, report = run(redline, suite)
-    assert measured(report) == ["good.one", "good.one+container", "good.one+container-cpus=0.1"]
+    assert measured(redline, report) == ["good.one", "good.one+container", "good.one+container-cpus=0.1"]
     kinds = {cell.server: {finding.kind for finding in cell.findings} for cell in report.cells}
     assert "throttled" in kinds["good.one+container-cpus=0.1"]
     assert "throttled" not in kinds["good.one"]

@@ -121,7 +121,7 @@ def account(starts: Sequence[SampledStart], expected: AbstractSet[str] = frozens
         _difference(whole - in_parts, _chance(starts, left)),
         _difference(whole, 0.0),
         len(tested),
-        len(expected.intersection(tested)),
+        len(expected & set(tested)),
     )
 
 

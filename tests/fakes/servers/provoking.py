@@ -135,18 +135,6 @@ def polling(listener: socket.socket) -> None:
     Threads(listener, answer).serve()
 
 
-def one_slow_of_ten(listener: socket.socket) -> None:
-    """Asks ten others in turn, of which one takes 100 ms."""
-    turns = itertools.count()
-
-    def answer() -> bytes:
-        if next(turns) % 10 == 0:
-            time.sleep(0.1)
-        return b"ok"
-
-    Threads(listener, answer).serve()
-
-
 def healthy(listener: socket.socket) -> None:
     Threads(listener, lambda: b"ok").serve()
 

@@ -10,7 +10,7 @@ from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 
 MS = 1_000_000
 CELL = simulated_cell(load=SATURATE)
-KINDS = ("timer-multiples", "one-in-k")
+KINDS = ("timer-multiples",)
 
 
 def recorded(intervals: list[list[float]]) -> Recording:
@@ -67,38 +67,3 @@ def test_a_timer_that_only_some_requests_wait_for_is_named_with_their_share() ->
 )
 def test_other_times_are_no_multiples(times: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> None:
     assert found(recorded([times.tolist()])) == []
-
-
-def in_intervals(is_slow: "np.ndarray[tuple[int], np.dtype[np.bool_]]", intervals: int = 12) -> Recording:
-    rng = np.random.default_rng(10)
-    times = np.where(is_slow, rng.uniform(7, 9, len(is_slow)), rng.uniform(0.2, 0.9, len(is_slow)))
-    return recorded([part.tolist() for part in np.array_split(times, intervals)])
-
-
-@pytest.mark.parametrize("k", [3, 10, 30])
-def test_one_slow_request_in_k_is_named(k: int) -> None:
-    (finding,) = found(in_intervals(np.arange(12_000) % k == 0))
-    assert (finding.kind, finding.grade) == ("one-in-k", Grade.NOTE)
-    assert finding.message.startswith(f"One request in {k} took 7")
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_slow_requests_by_chance_are_not(seed: int) -> None:
-    assert found(in_intervals(np.random.default_rng(seed).random(12_000) < 0.1)) == []
-
-
-def test_few_intervals_or_few_slow_requests_say_nothing() -> None:
-    assert found(in_intervals(np.arange(12_000) % 10 == 0, intervals=9)) == []
-    assert found(in_intervals(np.arange(2_000) % 10 == 0)) == []
-
-
-def test_a_stall_in_two_intervals_hides_nothing() -> None:
-    is_slow = np.arange(12_000) % 10 == 0
-    is_slow[3_100:3_300] = is_slow[9_100:9_200] = True
-    (finding,) = found(in_intervals(is_slow))
-    assert finding.kind == "one-in-k"
-
-
-def test_slow_requests_within_a_factor_of_two_are_no_others() -> None:
-    times = np.where(np.arange(12_000) % 10 == 0, 1.7, 1.0)
-    assert found(recorded([part.tolist() for part in np.array_split(times, 12)])) == []
