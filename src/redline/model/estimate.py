@@ -37,6 +37,11 @@ class Metric(StrEnum):
         return {Metric.THROUGHPUT: "1/s", Metric.RECEIVED: "B/s", Metric.MEMORY: "B"}.get(self, "ns")
 
     @property
+    def is_of_messages(self) -> bool:
+        """Whether only conversations have it."""
+        return self.value.startswith(("first-message", "gap", "per-message"))
+
+    @property
     def words(self) -> str:
         """The name in running text: `throughput`, `p99`, `CPU per request`."""
         return {Metric.CPU_PER_REQUEST: "CPU per request", Metric.RECEIVED: "transfer rate"}.get(self, self.value)

@@ -167,7 +167,7 @@ def rows(report: Report) -> Iterator[dict[str, Field]]:
     for cell in report.cells:
         about = {"run": report.run.name, **_identity(cell, findings[cell.cell_id])}
         compared = comparisons.get(cell.cell_id, {})
-        for metric in Metric:
+        for metric in (metric for metric in Metric if cell.streams is not None or not metric.is_of_messages):
             yield (about | _numbers(cell, metric) | _judgement(compared.get(metric), shown=cell.shows_numbers))
         for part in cell.parts if cell.shows_numbers else ():
             for metric, estimate in part.estimates.items():

@@ -381,7 +381,7 @@ def test_a_value_that_is_known_to_two_percent_may_be_equal_to_another(low: float
 def test_idle_servers_are_alike_if_they_differ_by_two_percent_at_most(
     rates: list[float], shares: list[float | None], alike: list[int]
 ) -> None:
-    """Of groups of one size the slowest counts; who uses 85% of its cores sets its own rate."""
+    """The slowest of groups of one size counts; who uses 85% of its cores sets its own rate."""
     pairs = zip(rates, shares, strict=True)
     servers_ = [server(rate=rate, server_share=share, place=at) for at, (rate, share) in enumerate(pairs)]
     assert [servers_.index(one) for one in _most_alike(servers_, Metric.THROUGHPUT)] == alike
@@ -416,7 +416,7 @@ def test_bytes_are_compared_of_one_protocol_and_without_many_handshakes(
 
 
 def test_bodies_of_a_request_are_compared_with_those_of_the_median_server() -> None:
-    """Of 0 bytes too, so one is added to both."""
+    """0 bytes have a ratio too, so one is added to both."""
     cell = SimpleNamespace(scenario=SimpleNamespace(labels=("get", "put")))
     own = server(cell=cell, name="own", bodies=((9.0,), (99.0,)))
     usual = [server(name=f"usual{at}", bodies=((9.0,), (0.0,))) for at in range(2)]

@@ -233,7 +233,7 @@ def test_an_exact_schedule_may_be_off_by_its_rounding(due: int, slices: tuple[Du
 def test_poisson_counts_of_five_intervals_scatter_as_their_mean(
     counts: list[int], expected: float, shifted: float, said: str
 ) -> None:
-    """Of chi-square with five degrees of freedom, 0.0325 and 30.86 are beyond 1 in 100,000."""
+    """Chi-square with five degrees of freedom is below 0.0325 or above 30.86 once in 100,000."""
     found = poisson_fault(500, 500.0, [DueSlice(count, expected, shifted) for count in counts])
     assert said in found
     assert bool(found) is bool(said)

@@ -365,7 +365,7 @@ def test_what_is_known_of_some_starts_is_their_mean() -> None:
 def test_a_link_is_used_by_its_busier_direction(
     sent: float | None, received: float | None, grade: Grade | None
 ) -> None:
-    """Of a link that carries 800 bits in the time of the window; bytes in percent of that."""
+    """A link that carries 800 bits in the time of the window; bytes in percent of that."""
     speed = 800 * 1e9 / WINDOW
     one = watched_start({(("machine"), "busy_ns"): 1.0})
     window = one.window_unix_ns

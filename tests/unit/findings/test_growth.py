@@ -266,7 +266,7 @@ def test_reads_after_a_mix_that_changes_nothing_are_judged() -> None:
     ("change", "explained"), [(0.2, True), (0.22, False), (-0.17, True), (-0.18, False), (0.0, True), (-1.0, False)]
 )
 def test_a_growth_of_the_cost_explains_twice_its_change_of_rates_and_times(change: float, *, explained: bool) -> None:
-    """Of a tenth: from 1 / 1.21 to 1.21, since response times may rise by more than the cost."""
+    """A tenth: from 1 / 1.21 to 1.21, since response times may rise by more than the cost."""
     assert explains(CostGrowth(1.0, 0.1, 0.1, 1000, 1.0), change) is explained
     assert not explains(None, change)
 

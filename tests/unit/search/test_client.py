@@ -216,7 +216,7 @@ def test_a_twentieth_of_failures_that_no_waiting_explains_says_nothing_of_times(
 def test_connections_are_too_few_where_half_of_them_work_and_requests_wait(
     changed: dict[str, Any], *, busy: bool
 ) -> None:
-    """Of 1,000 a second, 1 ms each are one in flight at any time: half of a place of two."""
+    """1,000 a second of 1 ms each are one in flight at any time: half of a place of two."""
     text = busy_connections(seen(due=1000, **{"times": 1000, **changed}), 1, MS)
     assert text == ("all 1 connections were busy: give -c more" if busy else "")
     assert busy_connections(seen(**changed), 1, None) == ""
