@@ -76,8 +76,8 @@ def touched_functions(diff: str) -> tuple[TouchedFunction, ...]:
 def _files(lines: Iterable[str]) -> Iterator[tuple[str, str, list[str]]]:
     """Yield path, suffix and the lines of hunks of every file of code in a diff."""
     path, inside, known = "", False, list[str]()
-    for line in (*lines, "diff --git "):
-        if line.startswith("diff --git "):
+    for line in (*lines, "diff "):
+        if line.startswith("diff "):
             kind = PurePosixPath(path).suffix.lstrip(".").lower()
             if known and (kind in _BY_TYPE or kind in _BY_WORD):
                 yield path, kind, known
