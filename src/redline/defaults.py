@@ -1,4 +1,22 @@
-"""What commands do where no flag says otherwise. `--help` shows these values, so this module imports nothing."""
+"""What commands do where no flag says otherwise. `--help` shows these values: this module imports nothing of ours."""
+
+from typing import Literal, TypeAlias
+
+DuetMetric: TypeAlias = Literal[
+    "cpu",
+    "throughput",
+    "p50",
+    "p75",
+    "p90",
+    "p95",
+    "p99",
+    "first-message p50",
+    "first-message p95",
+    "gap p50",
+    "gap p99",
+    "per-message p50",
+]
+"""What verdicts may be about: CPU time per request, throughput, or a percentile of times."""
 
 AB_BUDGET, AB_MOST, AB_USERS = "60s", "20m", 64
 AB_LOAD = f"closed:{AB_USERS}"

@@ -41,20 +41,6 @@ from redline.wording import Call, asked_by
 Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
-DuetMetric = Literal[
-    "cpu",
-    "throughput",
-    "p50",
-    "p75",
-    "p90",
-    "p95",
-    "p99",
-    "first-message p50",
-    "first-message p95",
-    "gap p50",
-    "gap p99",
-    "per-message p50",
-]
 A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk, SuiteAsk)
 
 
@@ -177,7 +163,7 @@ def ab(  # noqa: PLR0913 - all but two are named
     rate: float | str | None = None,
     replay: str | Path | None = None,
     speed: float | str | None = None,
-    metric: DuetMetric = "cpu",
+    metric: defaults.DuetMetric = "cpu",
     abort_when: str | Sequence[str] = (),
     threshold: str | None = None,
     same_answers: bool = False,

@@ -18,20 +18,6 @@ Arrivals: TypeAlias = Literal["poisson", "uniform"]
 TlsVersionFlag: TypeAlias = Literal["1.2", "1.3"]
 AddressesFlag: TypeAlias = Literal["first", "all"]
 SlugForm: TypeAlias = Literal["short", "full"]
-DuetMetric: TypeAlias = Literal[
-    "cpu",
-    "throughput",
-    "p50",
-    "p75",
-    "p90",
-    "p95",
-    "p99",
-    "first-message p50",
-    "first-message p95",
-    "gap p50",
-    "gap p99",
-    "per-message p50",
-]
 
 
 class FailOnVerdict(StrEnum):
@@ -409,7 +395,9 @@ class AbFlags(RequestFlags):
     load: str = flag("--load", "closed:N|open:RATE", "Users, or requests per second.", defaults.AB_LOAD)
     replay: Path | None = flag("--replay", "FILE", _REPLAY)
     speed: str | None = flag("--speed", "N", _SPEED)
-    metric: DuetMetric = flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99|…", "What the verdicts are about.", "cpu")
+    metric: defaults.DuetMetric = flag(
+        "--metric", "cpu|throughput|p50|p75|p90|p95|p99|…", "What the verdicts are about.", "cpu"
+    )
     abort_when: list[str] = repeated(
         "--abort-when", "'errors > 5% for 3s'", "What ends the comparison early, with 3, if it holds for either server."
     )
@@ -452,7 +440,7 @@ class BisectFlags(RequestFlags):
     load: str = AbFlags.load
     replay: Path | None = AbFlags.replay
     speed: str | None = AbFlags.speed
-    metric: DuetMetric = flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99|…", "What became worse.", "cpu")
+    metric: defaults.DuetMetric = flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99|…", "What became worse.", "cpu")
     seed: int = AbFlags.seed
     output: Path | None = flag("-o --output", "DIR", "Where to keep it; in runs/ by default.")
     resume: Path | None = flag("--resume", "DIR", "Resume a search that stopped.")

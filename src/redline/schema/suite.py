@@ -1,6 +1,6 @@
 """The schema of the suite file: defaults, types and descriptions. Its JSON Schema is generated from it."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BeforeValidator,
@@ -14,6 +14,7 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from redline.defaults import DuetMetric
 from redline.errors import WrongValueError
 from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.variant import DIRECT
@@ -416,23 +417,7 @@ class SuiteSchema(Schema):
         "starts",
         examples=["60s"],
     )
-    metric: (
-        Literal[
-            "cpu",
-            "throughput",
-            "p50",
-            "p75",
-            "p90",
-            "p95",
-            "p99",
-            "first-message p50",
-            "first-message p95",
-            "gap p50",
-            "gap p99",
-            "per-message p50",
-        ]
-        | None
-    ) = Field(
+    metric: DuetMetric | None = Field(
         default=None,
         description="the metric of verdicts: CPU time per request, throughput, or a percentile of the response time; "
         "default: cpu with `budget`, else throughput with zero think time and p99 otherwise, and cpu",

@@ -12,7 +12,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from redline import api, defaults
-from redline.api.calls import DuetMetric
 from redline.cli.commands.list import list_result
 from redline.cli.contracts import ListResult
 from redline.errors import RedlineError
@@ -71,7 +70,7 @@ def served() -> MCPServer:
         users: int | None = None,
         rate: float | None = None,
         budget: str | None = None,
-        metric: DuetMetric = "cpu",
+        metric: defaults.DuetMetric = "cpu",
         keep: str | None = None,
     ) -> ToolAnswer:
         """Is B slower than A? Both are alive at once and loaded in turn, for `budget` in all: a minute by default.
