@@ -142,8 +142,36 @@ fn messages_are_counted_alike_on_both_sides() {
         result.are_all("ok");
         assert_eq!(result.count("completed") + result.count("late"), result.count("due"));
         assert!(result.event["counts"]["status"].as_object().unwrap().is_empty());
-        assert_eq!(oracle.report()["messages"], result.count("due"));
+        let report = oracle.report();
+        assert_eq!(report["messages"], result.count("due"));
+        assert_eq!(report["closes"], json!({"1000": report["connections"]}));
     }
+}
+
+#[test]
+fn every_websocket_is_closed_by_a_close_frame() {
+    let stages = json!({"users": 6, "stages": [{"to": 2, "over_ns": 100_000_000}]});
+    let few = with(job(0), "/load/closed/requests_per_connection", json!(7));
+    let leaving = with(job(0), "/load/closed", stages);
+    for job in [few, leaving, with(job(0), "/backend", json!("epoll"))] {
+        let oracle = Oracle::start(&["null", "--report"]);
+        let result = complete(&echoes(with(job, "/target/port", json!(oracle.port))));
+        result.are_all("ok");
+        let report = oracle.report();
+        assert_eq!(report["closes"], json!({"1000": report["connections"]}));
+    }
+}
+
+/// A load ends without the close frames of a server that sends none, and of one that does not read.
+#[test]
+fn close_frames_are_awaited_for_a_short_time() {
+    let server = Server::start(|mut peer, _| {
+        open(&mut peer)?;
+        peer.stall();
+        Ok(())
+    });
+    let result = complete(&with(echoes(with(job(server.port), "/warmup_ns", json!(0))), "/drain_ns", json!(0)));
+    result.are_all("in_flight");
 }
 
 #[test]
