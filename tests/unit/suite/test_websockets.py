@@ -54,9 +54,9 @@ def test_results_call_it_a_websocket_that_may_change_the_server(tmp_path: Path) 
 
 
 def test_the_engine_is_told_how_to_open_it_and_what_to_send(tmp_path: Path) -> None:
-    more = "path: /chat, headers: {Origin: http://a}, subprotocols: [v2, v1], answer: next"
+    more = "path: /chat, headers: {Origin: http://a}, subprotocols: [v2, v1], answer: next, greeting: 2"
     (sent,) = job_of(request=read(tmp_path, SUITE.replace("path: /chat", more)).request)["requests"]
-    assert sent["websocket"] == {"subprotocols": ["v2", "v1"], "message": "text", "answer": "next"}
+    assert sent["websocket"] == {"subprotocols": ["v2", "v1"], "message": "text", "answer": "next", "greeting": 2}
     assert (sent["method"], sent["path"], sent["headers"]) == ("GET", "/chat", [["Origin", "http://a"]])
     assert sent["body_text"] == "message {seq}"
 
@@ -138,6 +138,7 @@ def test_flags_of_requests_are_refused(asked: dict[str, Any], says: str) -> None
     [
         (SUITE.replace('8099"', '8099", http: 2'), "servers: WebSocket /chat is opened over HTTP/1.1 alone"),
         (f"{SUITE}driver: loop\n", "driver: WebSocket /chat carries messages, which only redline-engine sends"),
+        (SUITE.replace("path: /chat", "path: /chat, greeting: -1"), "greeting"),
         (SUITE.replace("/chat", "'/{seq}'"), "has placeholders, and a connection is opened once for many messages"),
         (SUITE.replace("path: /chat", "path: /chat, headers: {Upgrade: x}"), "the engine sets `Upgrade`"),
         (SUITE.replace("path: /chat", "path: /chat, subprotocols: ['a,b']"), "subprotocols"),

@@ -354,6 +354,42 @@ fn a_message_that_answers_none_is_surplus() {
     assert!(result.event["counts"]["surplus"].as_u64().unwrap() > 0, "{:#}", result.event["counts"]);
 }
 
+/// Greetings come with the answer to the handshake, or after it, whole or in pieces.
+#[test]
+fn a_greeting_is_no_answer() {
+    let greets = |pieces: &'static [&'static [u8]]| {
+        Server::start(move |mut peer, _| {
+            open(&mut peer)?;
+            for piece in pieces {
+                peer.say_bytes(piece)?;
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let stream = peer.into_stream();
+            let mut socket = WebSocket::from_raw_socket(stream, tungstenite::protocol::Role::Server, None);
+            while let Ok(message) = socket.read() {
+                if message.is_text() && socket.send(message).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    };
+    let two = json!({"greeting": 2});
+    let cases: [&[&[u8]]; 2] = [&[b"\x81\x02hi\x89\x00\x81\x02ho"], &[b"\x81\x02h", b"i\x81\x02", b"ho"]];
+    for pieces in cases {
+        let server = greets(pieces);
+        complete(&messages(job(server.port), "{seq}", &two)).are_all("ok");
+    }
+    let failing = |bytes: &'static [&'static [u8]], more: &Value| {
+        let server = greets(bytes);
+        run(&messages(job(server.port), "x", more)).error()["message"].as_str().unwrap().to_owned()
+    };
+    assert!(failing(&[b"\x88\x00"], &two).ends_with("the server closed the WebSocket before its greeting"));
+    assert!(failing(&[b"\xc1\x00"], &two).contains("a reserved bit of a frame is set"));
+    let many = failing(&[b"\x81\x01a\x81\x01b\x81\x01c"], &two);
+    assert!(many.ends_with("the server sent a message before it was asked: `greeting` is how many it sends"), "{many}");
+}
+
 #[test]
 fn a_check_shows_the_message() {
     let oracle = Oracle::start(&["null"]);
