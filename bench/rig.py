@@ -104,6 +104,7 @@ class SeenByOracle:
     body_bytes: int
     messages: int
     message_bytes: int
+    closes: dict[str, int]
     targets: dict[str, int]
     statuses: dict[str, int]
     users: dict[str, int]

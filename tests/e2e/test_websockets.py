@@ -39,6 +39,7 @@ def test_both_sides_count_the_same_messages(oracle: Path, shape: Closed | Open) 
     assert seen.message_bytes == sum(len(f"message {number}") for number in range(1000))
     assert seen.targets == {"chat": seen.connections}
     assert seen.statuses == {"101": seen.connections}
+    assert seen.closes == {"1000": seen.connections}
 
 
 @pytest.mark.parametrize("load", [["-c", "4"], ["-R", "500", "-c", "8"]])

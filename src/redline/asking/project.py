@@ -181,6 +181,7 @@ def in_its_words(project: Project | None) -> AbstractContextManager[None]:
     return advising(
         {
             "requests": "move it to `check`",
+            "websocket": "write http:// or https://; `redline load` takes such a URL",
             "trials": "remove `budget`: it is then compared by trials",
             "warm-up": f"give a time, such as {part('warmup', '30s')}",
         }

@@ -41,7 +41,7 @@ from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, PROBE, RUNN
 from redline.suite import parse_objectives, to_search
 from redline.suite.joining import SearchPart, join_sets, join_suites
 from redline.suite.project import Project
-from redline.suite.urls import base_of, is_url, read_url
+from redline.suite.urls import base_of, is_url, is_websocket, read_url
 from redline.suite.validate.overrides import Overrides
 from redline.wording import part
 
@@ -141,6 +141,9 @@ def _servers_beside(ask: SearchAsk, first: SearchPart, repository: FromRepositor
     for target in targets.values():
         if is_url(target) and read_url(target)[1] != "/":
             raise UsageError(f"{target}: {first.name} says what is requested", hint=f"give {base_of(target)}")
+        if is_websocket(target) and any(it.request.websocket is None for it in first.suite.scenarios):
+            message = f"{target} is a WebSocket, and {first.name} loads requests"
+            raise UsageError(message, hint=f"give {base_of(target)}")
     entries = servers(targets, ask, str)
     load = {"open": {"rate": FIRST_PER_S, "connections": CONNECTIONS}, "for": RUNNING_PROBE}
     request = first.suite.scenarios[0].request

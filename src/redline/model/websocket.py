@@ -16,3 +16,4 @@ class WebSocket(Frozen):
     subprotocols: tuple[str, ...] = omitted_if_default((), "that are offered; the server has to choose one of them")
     message: Literal["text", "binary"] = Field(description="the kind of the message")
     answer: Literal["echo", "next"] = Field(default="echo", description="what answers the message")
+    greeting: int = omitted_if_default(0, "messages that the server sends before the first that it is sent")

@@ -80,6 +80,9 @@ class WebSocketSchema(Schema):
     answer: Literal["echo", "next"] = Field(
         default="echo", description="what answers it: the same message, or whatever message comes next"
     )
+    greeting: int = Field(
+        default=0, ge=0, le=1000, description="how many messages the server sends before the first", examples=[1]
+    )
 
     @model_validator(mode="after")
     def _opens_for_many_messages(self) -> "WebSocketSchema":
@@ -103,5 +106,7 @@ class WebSocketSchema(Schema):
         """The value of the model: a request whose body is the message."""
         body, kind = self._message()
         headers = {name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()}
-        websocket = WebSocket(subprotocols=tuple(self.subprotocols), message=kind, answer=self.answer)
+        websocket = WebSocket(
+            subprotocols=tuple(self.subprotocols), message=kind, answer=self.answer, greeting=self.greeting
+        )
         return Request(path=self.path, headers=headers, body=body, websocket=websocket)

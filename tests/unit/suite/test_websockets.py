@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 
+from redline.asking.comparison import comparison_document
 from redline.asking.load import load_suite as load_suite_of
+from redline.asking.origins import FromRepository
+from redline.asking.searching import read_suites_search
+from redline.asking.written import plain
 from redline.errors import UsageError
-from redline.model import Body, Request, Scenario, WebSocket
+from redline.model import AttachedServer, Body, Request, Scenario, WebSocket
 from redline.suite import Catalogue, load_suite
+from redline.suite.project import read_project
 from tests.fakes import asks
 from tests.unit.driving.test_job import job_of
 
@@ -49,9 +54,9 @@ def test_results_call_it_a_websocket_that_may_change_the_server(tmp_path: Path) 
 
 
 def test_the_engine_is_told_how_to_open_it_and_what_to_send(tmp_path: Path) -> None:
-    more = "path: /chat, headers: {Origin: http://a}, subprotocols: [v2, v1], answer: next"
+    more = "path: /chat, headers: {Origin: http://a}, subprotocols: [v2, v1], answer: next, greeting: 2"
     (sent,) = job_of(request=read(tmp_path, SUITE.replace("path: /chat", more)).request)["requests"]
-    assert sent["websocket"] == {"subprotocols": ["v2", "v1"], "message": "text", "answer": "next"}
+    assert sent["websocket"] == {"subprotocols": ["v2", "v1"], "message": "text", "answer": "next", "greeting": 2}
     assert (sent["method"], sent["path"], sent["headers"]) == ("GET", "/chat", [["Origin", "http://a"]])
     assert sent["body_text"] == "message {seq}"
 
@@ -63,6 +68,51 @@ def test_a_url_of_a_websocket_opens_it(url: str, server: str) -> None:
     assert (request.path, request.body, request.websocket) == ("/chat?a=1", Body(text="hello"), ECHO)
     assert f"url: {server}" in text
     assert "websocket: {path: /chat?a=1, send: hello}" in text
+
+
+@pytest.mark.parametrize(("url", "port"), [("ws://127.0.0.1:8099", 8099), ("wss://127.0.0.1", 443)])
+def test_a_server_of_a_suite_may_be_a_websocket(tmp_path: Path, url: str, port: int) -> None:
+    (tmp_path / "suite.yaml").write_text(SUITE.replace("http://127.0.0.1:8099", url))
+    (variant,) = load_suite(tmp_path / "suite.yaml", Catalogue()).variants
+    assert isinstance(variant.entry, AttachedServer)
+    assert (variant.entry.port, variant.tls is not None) == (port, url.startswith("wss"))
+
+
+def test_a_websocket_of_a_suite_has_no_requests(tmp_path: Path) -> None:
+    text = SUITE.replace("http://", "ws://").replace("scenarios: [", "scenarios: [{name: root, get: /}, ")
+    says = r"suite.yaml:1:28: servers\[0\].url: ws://.*:8099 is a WebSocket, and scenario `root` loads requests"
+    with pytest.raises(UsageError, match=says) as wrong:
+        read(tmp_path, text)
+    assert wrong.value.hint.startswith("write http://127.0.0.1:8099, or load `websocket: {path: /, ")
+
+
+def test_a_websocket_of_a_project_is_refused_in_its_words(tmp_path: Path) -> None:
+    text = "servers: [{name: own, url: 'ws://127.0.0.1:8099'}]\nrequests: [{name: root, get: /}]\n"
+    project = read_project(text, "redline.yaml")
+    with pytest.raises(UsageError, match=r"redline.yaml:1:28: servers\[0\].url: ws://.* is a WebSocket") as wrong:
+        load_suite_of(asks.load(url=None), project)
+    assert wrong.value.hint == "write http:// or https://; `redline load` takes such a URL"
+
+
+def test_a_websocket_beside_a_suite_is_loaded_as_the_suite_says(tmp_path: Path) -> None:
+    suite, rest = tmp_path / "suite.yaml", FromRepository(tmp_path)
+    open_load = SUITE.replace("{closed: {users: 2}, for: 2s}", "{open: {rate: 100}, for: 4s}")
+    flags = asks.search(targets=[str(suite), "ws://127.0.0.1:8098"], objective=["p99 < 20ms"])
+    suite.write_text(open_load)
+    assert len(read_suites_search(flags, rest).request.suite.variants) == 2
+    suite.write_text(open_load.replace('websocket: {path: /chat, send: "message {seq}"}', "get: /"))
+    with pytest.raises(UsageError, match=r"ws://127.0.0.1:8098 is a WebSocket, and .*suite.yaml loads requests"):
+        read_suites_search(flags, rest)
+
+
+def test_websockets_are_compared_with_each_other() -> None:
+    def document(b: str) -> Any:
+        return plain(comparison_document(asks.comparison(a="ws://h:1/chat", b=b), lambda _: ("", ""), str))
+
+    (scenario,) = document("ws://h:2/chat")["scenarios"]
+    assert scenario["websocket"] == {"path": "/chat", "send": "message {seq}"}
+    with pytest.raises(UsageError, match="ws://h:1/chat is a WebSocket, and http://h:2/chat is not"):
+        document("http://h:2/chat")
 
 
 def test_messages_have_their_number_unless_one_is_given() -> None:
@@ -88,6 +138,7 @@ def test_flags_of_requests_are_refused(asked: dict[str, Any], says: str) -> None
     [
         (SUITE.replace('8099"', '8099", http: 2'), "servers: WebSocket /chat is opened over HTTP/1.1 alone"),
         (f"{SUITE}driver: loop\n", "driver: WebSocket /chat carries messages, which only redline-engine sends"),
+        (SUITE.replace("path: /chat", "path: /chat, greeting: -1"), "greeting"),
         (SUITE.replace("/chat", "'/{seq}'"), "has placeholders, and a connection is opened once for many messages"),
         (SUITE.replace("path: /chat", "path: /chat, headers: {Upgrade: x}"), "the engine sets `Upgrade`"),
         (SUITE.replace("path: /chat", "path: /chat, subprotocols: ['a,b']"), "subprotocols"),

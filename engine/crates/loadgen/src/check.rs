@@ -81,16 +81,21 @@ struct Progress {
 /// When the kernel refuses what every client needs.
 fn check(job: &Arc<Job>, stop: &Arc<Stop>) -> io::Result<Checked> {
     let begun_ns = now_ns();
-    let (mut progress, client) = connect(job, begun_ns, stop)?;
-    if let Some(client) = client {
+    let (mut progress, mut client) = connect(job, begun_ns, stop)?;
+    if let Some(connected) = client.take() {
         let crowd = Crowd::new(&Profile::constant(1.0), 0, 1);
         let users = Users { crowd, think: Think::None, pace: None, depth: 1, seed: 0, worker: 0, workers: 1 };
         let demand = |epoch_ns, end_ns| Demand::closed(users, None, epoch_ns, end_ns);
         let known = std::mem::take(&mut progress.activity);
-        let sent = send(job, begun_ns, demand, client, known, stop)?;
+        let sent = send(job, begun_ns, demand, connected, known, stop)?;
         (progress.activity, progress.has_surplus) = (sent.activity, sent.has_surplus);
+        client = Some(sent.client);
     }
-    Ok(checked(job, progress, begun_ns))
+    let checked = checked(job, progress, begun_ns);
+    if let Some(mut client) = client {
+        client.close_websockets()?;
+    }
+    Ok(checked)
 }
 
 /// Take the steps of a journey, as its first user, until a step is wrong. Emits what came of each step. Returns whether all

@@ -117,6 +117,14 @@ impl<I: Io> Worker<I> {
         self.load.take_journeys()
     }
 
+    /// Close each WebSocket, after the load, as [`Client::close_websockets`] does.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn close_websockets(&mut self) -> io::Result<()> {
+        self.client.close_websockets()
+    }
+
     /// How far the connections ever came.
     pub fn reach(&self) -> Reach {
         self.client.reach()

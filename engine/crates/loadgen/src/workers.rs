@@ -350,6 +350,8 @@ impl WorkerThread {
         let worker = Worker::new(load, client, activity, self.stop, self.job.spin);
         let mut worker = worker.wakes_early(self.job.shard.all_workers);
         let cut_ns = worker.run()?;
+        // Before the end is known, with which the process may end.
+        worker.close_websockets()?;
         // Done before the connections are closed, because closing many takes long.
         let (failures, requests, journeys) = (worker.take_failures(), worker.take_requests(), worker.take_journeys());
         let (worker_id, reach) = (self.worker, worker.reach());

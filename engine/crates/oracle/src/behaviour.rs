@@ -112,6 +112,12 @@ impl Respondent for Exchange<'_> {
         }
     }
 
+    fn closed(&mut self, code: u16) {
+        if let Some(mut report) = self.behaviour.report() {
+            report.closed(code);
+        }
+    }
+
     fn message(&mut self, length: usize) {
         if let Some(mut report) = self.behaviour.report() {
             report.message(length as u64);

@@ -44,6 +44,8 @@ pub trait Respondent {
     fn upgraded(&mut self, _name: &[u8]) {}
     /// A message of this many bytes is to be echoed.
     fn message(&mut self, _length: usize) {}
+    /// The client closes a WebSocket with this code.
+    fn closed(&mut self, _code: u16) {}
     /// When the answer, with a head and a body of these lengths, may be sent. The stream is 0 in HTTP/1.1.
     fn release(&mut self, stream: i32, head: usize, body: usize) -> Release;
 }
@@ -315,7 +317,7 @@ impl Conversation {
 
     /// What answers a frame of a WebSocket was added at `start`.
     fn echo(&mut self, received: &Received, start: usize, respondent: &mut impl Respondent) {
-        if self.closing && *received != Received::Closed {
+        if self.closing && !matches!(received, Received::Closed(_)) {
             self.answers.truncate(start);
             if matches!(received, Received::Message(_)) {
                 respondent.passed_over(1);
@@ -324,8 +326,11 @@ impl Conversation {
         }
         match received {
             Received::Control => self.pass_on(start, respondent),
-            Received::Closed => {
+            Received::Closed(code) => {
                 self.ended = true;
+                if let Some(code) = code {
+                    respondent.closed(*code);
+                }
                 if self.closing {
                     return self.answers.truncate(start);
                 }

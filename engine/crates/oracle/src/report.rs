@@ -24,6 +24,8 @@ pub struct Report {
     /// Messages, and their bytes.
     messages: u64,
     message_bytes: u64,
+    /// Close frames of clients, by their codes.
+    closes: BTreeMap<u16, u64>,
     targets: BTreeMap<String, u64>,
     statuses: BTreeMap<u16, u64>,
     users: BTreeMap<String, u64>,
@@ -45,6 +47,11 @@ impl Report {
         self.message_bytes += bytes;
     }
 
+    /// Counts a close frame of a client.
+    pub fn closed(&mut self, code: u16) {
+        *self.closes.entry(code).or_default() += 1;
+    }
+
     /// Counts a request of a user, which was answered as that user's.
     pub fn asked_by(&mut self, user: &[u8]) {
         count(&mut self.users, user);
@@ -63,11 +70,13 @@ impl Report {
     /// A line of JSON, which also says how late the server was.
     pub fn summary(&self, lateness: &Lateness) -> String {
         let requests: u64 = self.targets.values().sum();
-        let statuses = self.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
+        let by_code = |counts: &BTreeMap<u16, u64>| {
+            object(&counts.iter().map(|(code, count)| (code.to_string(), *count)).collect())
+        };
         format!(
             concat!(
                 r#"{{"lateness":{},"connections":{},"requests":{},"passed_over":{},"reset":{},"body_bytes":{},"#,
-                r#""messages":{},"message_bytes":{},"targets":{},"statuses":{},"users":{},"first_byte":{},"answer":{}}}"#
+                r#""messages":{},"message_bytes":{},"closes":{},"targets":{},"statuses":{},"users":{},"first_byte":{},"answer":{}}}"#
             ),
             lateness.summary(),
             self.connections,
@@ -77,8 +86,9 @@ impl Report {
             self.body_bytes,
             self.messages,
             self.message_bytes,
+            by_code(&self.closes),
             object(&self.targets),
-            object(&statuses),
+            by_code(&self.statuses),
             object(&self.users),
             self.first_byte.quantiles(),
             self.answer.quantiles(),
@@ -131,12 +141,13 @@ mod tests {
         report.asked_by(b"ann");
         report.message(5);
         report.message(6);
+        report.closed(1000);
         report.began(20);
         report.ended(30);
         let said = report.summary(&Lateness::default());
         for part in [
             r#""connections":2,"requests":3,"passed_over":1,"reset":0,"body_bytes":7,"messages":2,"#,
-            r#""message_bytes":11,"targets":{"a\"b\u000a":2,"c":1}"#,
+            r#""message_bytes":11,"closes":{"1000":1},"targets":{"a\"b\u000a":2,"c":1}"#,
             r#""statuses":{"200":2,"401":1},"users":{"ann":1},"first_byte":{"count":1,"p50_ns":20,"#,
             r#""answer":{"count":1,"p50_ns":30,"#,
             r#"{"lateness":{"answered":0,"#,

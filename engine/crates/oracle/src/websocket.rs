@@ -2,6 +2,9 @@
 
 use redline_websocket::{Event, Role, Session, accept_value};
 
+/// The code of a close frame without one (RFC 6455, section 7.4.1).
+const NO_STATUS: u16 = 1005;
+
 /// What is to be done for a frame of the client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
@@ -9,8 +12,8 @@ pub enum Received {
     Message(usize),
     /// What needs no time: a pong was added, or nothing.
     Control,
-    /// The client closes the connection, or breaks a rule. A close frame was added.
-    Closed,
+    /// The client closes the connection with this code, or breaks a rule. A close frame was added.
+    Closed(Option<u16>),
 }
 
 /// A WebSocket, open on the server's side.
@@ -43,11 +46,11 @@ impl WebSocket {
             Ok(Some(Event::Close(close))) => {
                 let code = close.code;
                 self.session.write_close(code, answers);
-                return Some(Received::Closed);
+                return Some(Received::Closed(Some(code.unwrap_or(NO_STATUS))));
             }
             Err(rule) => {
                 self.session.write_close(Some(rule.close_code()), answers);
-                return Some(Received::Closed);
+                return Some(Received::Closed(None));
             }
         };
         self.session.write(kind, &self.message, answers);

@@ -85,6 +85,8 @@ pub struct Session {
     /// The payload of the last ping, until it is answered.
     pong: Option<Box<Control>>,
     is_closed: bool,
+    /// This side has sent a close frame.
+    is_closing: bool,
 }
 
 /// A frame whose head is complete.
@@ -140,6 +142,7 @@ impl Session {
             control: Control::EMPTY,
             pong: None,
             is_closed: false,
+            is_closing: false,
         }
     }
 
@@ -153,6 +156,12 @@ impl Session {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.is_closed
+    }
+
+    /// Whether this side has sent a close frame: what the peer had sent before it learns of that answers nothing.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.is_closing
     }
 
     /// The next event of received bytes, from which it takes what it reads; `None` when all were read. A message that arrives
@@ -406,8 +415,11 @@ impl Session {
         self.pong.is_some()
     }
 
-    /// Appends a close frame; without a code it is empty.
+    /// Appends a close frame, unless one was sent (RFC 6455, 5.5.1); without a code it is empty.
     pub fn write_close(&mut self, code: Option<u16>, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.is_closing, true) {
+            return;
+        }
         let code = code.map(u16::to_be_bytes);
         self.write_frame(FINAL | CLOSE, code.as_ref().map_or(&[], |code| &code[..]), out);
     }

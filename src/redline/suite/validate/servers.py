@@ -21,7 +21,7 @@ from redline.schema.suite import ServerSchema
 from redline.schema.way import TlsSchema
 from redline.suite.catalogue import Catalogue
 from redline.suite.project import Origins, Own, ready_of, setup_of
-from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, is_websocket, read_url
 from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.options import axes_of, check_jvm, check_option, flag_sets, jvm_axes
 from redline.suite.validate.referenced_files import Files, noted
@@ -238,7 +238,11 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
     if read is None:
         return []
     server, asked = read
-    if asked != "/":
+    if is_websocket(url) and (other := next((it for it in names.asked if it.request.websocket is None), None)):
+        usual = f"write {base_of(url)}, or load `websocket: {{path: {clip(asked)}, send: hello}}` alone"
+        hint = advice("websocket", usual)
+        sheet.wrong(where, f"{clip(url)} is a WebSocket, and scenario `{other.name}` loads requests", hint)
+    elif asked != "/":
         hint = f"{advice('requests', 'move it to `scenarios`')}, such as `get: {clip(asked)}`"
         sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", hint)
     way = _way(sheet, path, written, server)

@@ -61,9 +61,11 @@ pub struct Layers {
     tunnel: Option<Tunnel>,
     pub tls: Option<redline_tls::Session>,
     pub http2: Option<redline_http2::Session>,
-    /// The handshake of a WebSocket, until the server has answered it.
+    /// The handshake of a WebSocket, until the server has answered it and greeted.
     pub handshake: Option<redline_websocket::Handshake>,
     pub websocket: Option<redline_websocket::Session>,
+    /// How many messages of a WebSocket's greeting have not arrived.
+    pub greeting_left: u32,
     /// The record of the next message, in a check.
     pub record: Option<Box<Record>>,
     /// When the TLS handshake began.

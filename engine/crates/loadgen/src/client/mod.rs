@@ -4,6 +4,7 @@
 //! happened to requests. It knows nothing of the load: the worker acts on the records.
 
 mod activity;
+mod closing;
 mod connection;
 mod continuing;
 mod draws;

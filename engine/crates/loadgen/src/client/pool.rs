@@ -26,6 +26,9 @@ use crate::sources::Sources;
 use crate::stop::Stop;
 use crate::sys::socket::{Address, new_socket};
 
+/// The code of a close frame when nothing is wrong (RFC 6455, section 7.4.1).
+const NORMAL_CLOSURE: u16 = 1000;
+
 /// Fields are dropped in this order: the backend before the connections and tapes, whose bytes the kernel may be reading.
 pub struct Pool<I> {
     io: I,
@@ -188,6 +191,28 @@ impl<I: Io> Pool<I> {
     pub fn sent(&mut self, connection: ConnectionId, bytes: usize) -> io::Result<usize> {
         self.connections[connection.index()].sent(bytes);
         Ok(bytes + self.flush(connection)?)
+    }
+
+    /// Whether each connection becomes a WebSocket.
+    pub fn has_websockets(&self) -> bool {
+        self.websocket.is_some()
+    }
+
+    /// Send a close frame on each open WebSocket.
+    pub fn close_websockets(&mut self) {
+        for index in 0..self.connections.len() {
+            self.close_websocket(ConnectionId(index as u32));
+        }
+    }
+
+    /// Send a close frame on a connection that is an open WebSocket, unless one was sent.
+    fn close_websocket(&mut self, connection: ConnectionId) {
+        if self.is_open(connection) {
+            let writer = &mut self.connections[connection.index()];
+            writer.stage_frames(|session, out| session.write_close(Some(NORMAL_CLOSURE), out));
+            // A connection that cannot be written is closed without it.
+            let _ = self.flush(connection);
+        }
     }
 
     /// How many connections are open.
@@ -378,6 +403,9 @@ impl<I: Io> Pool<I> {
 
     /// Close a connection, without slowing down the next. No request is on it any more.
     pub fn drop_socket(&mut self, connection: ConnectionId, reset: bool) {
+        if self.websocket.is_some() {
+            self.close_websocket(connection);
+        }
         self.io.close(connection, reset);
         self.reached[connection.index()].note(&self.connections[connection.index()]);
         self.connections[connection.index()].end();

@@ -129,7 +129,8 @@ impl<I: Io> Client<I> {
         }
     }
 
-    /// Read the messages on a WebSocket, and write the frames that they require in return.
+    /// Read the messages on a WebSocket, and write the frames that they require in return. Requests of HTTP pay nothing for it.
+    #[inline(never)]
     fn take_messages(&mut self, connection: ConnectionId, bytes: &[u8], now_ns: u64, activity: &mut Activity) {
         let reader = self.pool.connection_mut(connection);
         let Some(mut layers) = reader.take_layers() else {

@@ -42,10 +42,12 @@ pub fn read(
     activity: &mut Activity,
 ) -> MessagesRead {
     let mut any = false;
+    let is_closing = session.is_closing();
     let end = loop {
         match session.next(&mut bytes) {
             Ok(None) => break ReadEnd::AllRead,
             Ok(Some(Event::Ping | Event::Pong)) => {}
+            Ok(Some(Event::Message(..))) if is_closing => {}
             Ok(Some(Event::Message(kind, payload))) => {
                 let Some(pending) = connection.first_pending() else {
                     break ReadEnd::Surplus;

@@ -245,8 +245,9 @@ impl Turns {
             let marks = walks.iter().flat_map(Walks::marks_under_way);
             tally.leave_unfinished(marks, total.journeys.as_mut());
         }
-        for (total, client) in totals.iter_mut().zip(&clients) {
+        for (total, client) in totals.iter_mut().zip(&mut clients) {
             total.reach = client.reach();
+            client.close_websockets()?;
         }
         let _ = self.reports.send(WorkerReport::Totals(totals));
         Ok(())

@@ -16,6 +16,8 @@ pub struct RawWebSocket {
     subprotocols: Vec<String>,
     message: RawKind,
     answer: RawAnswer,
+    #[serde(default)]
+    greeting: u32,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -44,6 +46,8 @@ pub struct WebSocket {
     pub message: Payload,
     /// The answer is right if it is the same message.
     pub is_echoed: bool,
+    /// How many messages the server sends before the first that it is sent.
+    pub greeting: u32,
 }
 
 impl RawWebSocket {
@@ -102,6 +106,7 @@ impl RawWebSocket {
             kind,
             message,
             is_echoed: matches!(self.answer, RawAnswer::Echo),
+            greeting: self.greeting,
         })
     }
 }

@@ -142,8 +142,36 @@ fn messages_are_counted_alike_on_both_sides() {
         result.are_all("ok");
         assert_eq!(result.count("completed") + result.count("late"), result.count("due"));
         assert!(result.event["counts"]["status"].as_object().unwrap().is_empty());
-        assert_eq!(oracle.report()["messages"], result.count("due"));
+        let report = oracle.report();
+        assert_eq!(report["messages"], result.count("due"));
+        assert_eq!(report["closes"], json!({"1000": report["connections"]}));
     }
+}
+
+#[test]
+fn every_websocket_is_closed_by_a_close_frame() {
+    let stages = json!({"users": 6, "stages": [{"to": 2, "over_ns": 100_000_000}]});
+    let few = with(job(0), "/load/closed/requests_per_connection", json!(7));
+    let leaving = with(job(0), "/load/closed", stages);
+    for job in [few, leaving, with(job(0), "/backend", json!("epoll"))] {
+        let oracle = Oracle::start(&["null", "--report"]);
+        let result = complete(&echoes(with(job, "/target/port", json!(oracle.port))));
+        result.are_all("ok");
+        let report = oracle.report();
+        assert_eq!(report["closes"], json!({"1000": report["connections"]}));
+    }
+}
+
+/// A load ends without the close frames of a server that sends none, and of one that does not read.
+#[test]
+fn close_frames_are_awaited_for_a_short_time() {
+    let server = Server::start(|mut peer, _| {
+        open(&mut peer)?;
+        peer.stall();
+        Ok(())
+    });
+    let result = complete(&with(echoes(with(job(server.port), "/warmup_ns", json!(0))), "/drain_ns", json!(0)));
+    result.are_all("in_flight");
 }
 
 #[test]
@@ -324,6 +352,42 @@ fn a_message_that_answers_none_is_surplus() {
     let job = with(echoes(job(server.port)), "/load/closed/think/fixed_ns", json!(50_000_000));
     let result = complete(&job);
     assert!(result.event["counts"]["surplus"].as_u64().unwrap() > 0, "{:#}", result.event["counts"]);
+}
+
+/// Greetings come with the answer to the handshake, or after it, whole or in pieces.
+#[test]
+fn a_greeting_is_no_answer() {
+    let greets = |pieces: &'static [&'static [u8]]| {
+        Server::start(move |mut peer, _| {
+            open(&mut peer)?;
+            for piece in pieces {
+                peer.say_bytes(piece)?;
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let stream = peer.into_stream();
+            let mut socket = WebSocket::from_raw_socket(stream, tungstenite::protocol::Role::Server, None);
+            while let Ok(message) = socket.read() {
+                if message.is_text() && socket.send(message).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    };
+    let two = json!({"greeting": 2});
+    let cases: [&[&[u8]]; 2] = [&[b"\x81\x02hi\x89\x00\x81\x02ho"], &[b"\x81\x02h", b"i\x81\x02", b"ho"]];
+    for pieces in cases {
+        let server = greets(pieces);
+        complete(&messages(job(server.port), "{seq}", &two)).are_all("ok");
+    }
+    let failing = |bytes: &'static [&'static [u8]], more: &Value| {
+        let server = greets(bytes);
+        run(&messages(job(server.port), "x", more)).error()["message"].as_str().unwrap().to_owned()
+    };
+    assert!(failing(&[b"\x88\x00"], &two).ends_with("the server closed the WebSocket before its greeting"));
+    assert!(failing(&[b"\xc1\x00"], &two).contains("a reserved bit of a frame is set"));
+    let many = failing(&[b"\x81\x01a\x81\x01b\x81\x01c"], &two);
+    assert!(many.ends_with("the server sent a message before it was asked: `greeting` is how many it sends"), "{many}");
 }
 
 #[test]

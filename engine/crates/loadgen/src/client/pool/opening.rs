@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 
 use redline_traffic::{Outcome, TlsInfo};
-use redline_websocket::{Handshake as WebSocketHandshake, Refusal, Role};
+use redline_websocket::{Event as WebSocketEvent, Handshake as WebSocketHandshake, Refusal, Role};
 use redline_wire::Record;
 
 use super::Pool;
@@ -243,21 +243,20 @@ impl<I: Io> Pool<I> {
         let (Some(websocket), Some(handshake)) = (&self.websocket, &mut layers.handshake) else {
             return Ok(false);
         };
+        if let Some(session) = &mut layers.websocket {
+            return greeted(session, &mut layers.greeting_left, &mut layers.handshake, bytes);
+        }
         let Some(opened) = handshake.feed(bytes, &websocket.subprotocols).map_err(refused)? else {
             return Ok(false);
         };
-        if !opened.rest.is_empty() {
-            let why = "the server sent a message before it was asked, which is not supported".to_owned();
-            return Err(OpenError::WebSocket(Outcome::UnexpectedBody, why));
-        }
         layers.record = self.records.map(|keeps| {
             let mut record = Box::new(Record::new(keeps));
             record.head(&opened.head, SWITCHING_PROTOCOLS);
             record
         });
-        layers.handshake = None;
-        layers.websocket = Some(redline_websocket::Session::new(Role::Client, random_number()));
-        Ok(true)
+        layers.greeting_left = websocket.greeting;
+        let session = layers.websocket.insert(redline_websocket::Session::new(Role::Client, random_number()));
+        greeted(session, &mut layers.greeting_left, &mut layers.handshake, &opened.rest)
     }
 
     /// Bytes arrived on a connection that is being opened.
@@ -343,6 +342,33 @@ impl<I: Io> Pool<I> {
         }
         Ok(fed.handshake_done_now)
     }
+}
+
+/// Read the greeting on a WebSocket. Returns whether it is complete, so that the WebSocket is open.
+fn greeted(
+    session: &mut redline_websocket::Session,
+    left: &mut u32,
+    handshake: &mut Option<WebSocketHandshake>,
+    mut bytes: &[u8],
+) -> Result<bool, OpenError> {
+    let failed = |outcome, why: String| Err(OpenError::WebSocket(outcome, why));
+    while *left > 0 {
+        match session.next(&mut bytes) {
+            Ok(None) => return Ok(false),
+            Ok(Some(WebSocketEvent::Message(..))) => *left -= 1,
+            Ok(Some(WebSocketEvent::Ping | WebSocketEvent::Pong)) => {}
+            Ok(Some(WebSocketEvent::Close(_))) => {
+                return failed(Outcome::Closed, "the server closed the WebSocket before its greeting".to_owned());
+            }
+            Err(rule) => return failed(Outcome::Malformed, rule.to_string()),
+        }
+    }
+    if !bytes.is_empty() {
+        let why = "the server sent a message before it was asked: `greeting` is how many it sends".to_owned();
+        return failed(Outcome::UnexpectedBody, why);
+    }
+    *handshake = None;
+    Ok(true)
 }
 
 /// The error of a server that refuses to open a WebSocket.
