@@ -55,8 +55,7 @@ def test_a_public_format_is_known_by_name(
     redline: Redline, name: str, shape: str, messages: int, others: int, tokens: int, *, is_early: bool
 ) -> None:
     with targets.target(talks) as url:
-        done = redline("load", url.replace("path0", name), "--events", shape, "-c", "1", *SHORT, "--json")
-    assert done.code == 0, done.err
+        done = redline("load", url.replace("path0", name), "--events", shape, "-c", "1", *SHORT, "--json").measured()
     streams = done.json["streams"]
     assert streams["events_of_begun"] == messages * streams["begun"]
     assert streams.get("early", 0) == streams["begun"] * is_early
@@ -71,8 +70,7 @@ def test_messages_decide(redline: Redline) -> None:
         chat = url.replace("path0", "openai-chat")
         events = "openai good first-message<2s,gap<1s"
         args = ["load", chat, "--events", events, "-c", "2", *SHORT]
-        done = redline(*args, "--objective", "first-message p50 < 2s, gap max < 1s, goodput > 50%")
-        assert done.code == 0, done.out
+        done = redline(*args, "--objective", "first-message p50 < 2s, gap max < 1s, goodput > 50%").measured()
         assert "good" in done.out
         # A client that is late may be why a first message is, and never why a gap is long.
         done = redline(*args, "--objective", "first-message p50 < 2ms, gap p50 < 1us")
@@ -80,7 +78,7 @@ def test_messages_decide(redline: Redline) -> None:
         assert "✗ gap p50" in done.out
         done = redline(*args[:3], "openai good gap<1us", *args[4:], "--objective", "goodput > 50%", "--json")
         assert done.code == 3
-        assert done.json["objectives"][0]["actual"] == 0
+        assert done.json["objectives"][0]["actual"] < 0.5, "unless a busy client reads all messages at once"
 
 
 def test_a_place_without_messages_is_named_with_the_first(redline: Redline) -> None:
@@ -97,7 +95,7 @@ def test_servers_are_compared_by_their_messages(redline: Redline) -> None:
         first, second = (each.replace("path0", "openai-chat") for each in (url, other))
         args = ["--events", "openai", "--metric", "gap p50", *SHORT_AB, "--json"]
         done = redline("ab", first, second, *args)
-    assert done.code in {0, 3}, done.err
+    assert done.code in {0, 1, 3}, done.err  # an inconclusive comparison has its ratio too
     gaps = [comparison for comparison in done.json["comparisons"] if comparison["metric"] == "gap p50"]
     assert len(gaps) == 1
     assert gaps[0]["primary"]
