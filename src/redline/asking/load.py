@@ -90,7 +90,8 @@ def _asked(ask: LoadAsk, placed: Placed) -> dict[str, object]:
             message = part("path", ask.path) + ": requests say what is requested"
             raise UsageError(message, hint="leave out one of the two")
         entry = known.servers.get(ask.server)
-        path = path_of({}, ask.path or (entry.ready.path if entry else "/"))
+        otherwise = entry.ready.path if entry else "/"
+        path = path_of({}, otherwise if ask.path is None else ask.path)
         *_, asked = scenarios(ask, path, placed)
         return {"servers": servers({"server": ask.server}, ask, placed, known), "scenarios": [asked]}
     if ask.path is not None:

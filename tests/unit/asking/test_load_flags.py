@@ -343,6 +343,7 @@ def test_a_command_is_started_and_asked_for_a_path() -> None:
     ("given", "message"),
     [
         ({"path": "/items"}, "--path /items is for a command"),
+        ({"url": "./shop {port}", "path": ""}, "is not a path"),
         ({"url": "./shop"}, "has no {port}"),
         ({"url": "./shop {port}", "insecure": True}, "means nothing without TLS"),
         ({"url": "./shop {port}", "unix_socket": Path("/run/shop.sock")}, "how a running server is reached"),
