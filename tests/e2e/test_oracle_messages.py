@@ -1,11 +1,12 @@
 """Chat completions against the oracle: its tokens alone count, as many and as far apart as it sent them."""
 
+import statistics
 from pathlib import Path
 
 import pytest
 
 from bench.rig import AskedOf, drive, running
-from redline.model import Closed, Load, Request, Scenario, Stream, StreamTraffic
+from redline.model import Closed, Load, Request, Scenario, Stream, StreamTraffic, Traffic
 from redline.model.catalogue import HttpVersion
 from redline.model.streams import Good
 from tests.e2e.test_oracle_events import GAP_MS, MS, REQUESTS, SECOND, US
@@ -18,7 +19,7 @@ EVENTS, TOKENS = 20, 17
 FIRST_NS = 2 * GAP_MS * MS
 
 
-def conversed(oracle: Path, http: HttpVersion, good: Good | None = None) -> StreamTraffic:
+def conversation(oracle: Path, http: HttpVersion, good: Good | None = None) -> Traffic:
     """What one user saw of chat completions."""
     request = Request(path="/chat", stream=Stream(events="openai", good=good))
     load = Load(name="closed", shape=Closed(users=1), duration_ns=60 * SECOND, count=REQUESTS)
@@ -26,18 +27,18 @@ def conversed(oracle: Path, http: HttpVersion, good: Good | None = None) -> Stre
     with running(oracle, "null", *timing) as server:
         traffic = drive(server, load, AskedOf(Scenario(name="Chat", request=request), http), warmup_ns=0)
     assert traffic.counts.outcomes.ok == traffic.counts.due == REQUESTS
-    assert traffic.streams is not None
     arrived = StreamTraffic.merged(part.streams for part in traffic.intervals)
     assert arrived is not None
     assert (arrived.events, arrived.amount) == (REQUESTS * TOKENS, REQUESTS * TOKENS)
     assert arrived.aside == REQUESTS * (EVENTS - TOKENS)
-    return traffic.streams
+    return traffic
 
 
 @pytest.mark.parametrize("http", ["1.1", "2"])
 def test_tokens_are_those_that_were_sent(oracle: Path, http: HttpVersion) -> None:
     """The role, which comes a gap earlier, is no first token; usage and [DONE] are none, either."""
-    streams = conversed(oracle, http, Good(first_message_ns=FIRST_NS))
+    streams = conversation(oracle, http, Good(first_message_ns=FIRST_NS)).streams
+    assert streams is not None
     assert (streams.begun, streams.counted) == (REQUESTS, REQUESTS * TOKENS)
     assert (streams.early, streams.good) == (0, 0), "no first token comes before it is sent"
     assert streams.first_event.quantile_ns(0) >= FIRST_NS
@@ -50,9 +51,22 @@ def test_tokens_are_those_that_were_sent(oracle: Path, http: HttpVersion) -> Non
 @pytest.mark.upper_bound
 @pytest.mark.parametrize("http", ["1.1", "2"])
 def test_times_are_those_that_were_sent(oracle: Path, http: HttpVersion) -> None:
-    """Medians within 20 us of what was sent; the first token by what the oracle and the loopback take, too."""
-    streams = conversed(oracle, http)
+    """Medians within 20 us of what was sent; the first token, from the head on, by the oracle's own lateness, too.
+
+    The medians of three tries are judged, because the machine may do something else during one of them.
+    """
+    tries = [medians_of(conversation(oracle, http)) for _ in range(3)]
+    gap, per_message, first = (statistics.median(values) for values in zip(*tries, strict=True))
+    assert abs(gap - GAP_MS * MS) <= 20 * US
+    assert abs(per_message - GAP_MS * MS) <= 20 * US
+    assert 0 <= first - FIRST_NS <= 200 * US
+
+
+def medians_of(traffic: Traffic) -> tuple[int, int, int]:
+    """The gap, the time per message, and from the head of the answer to the first token."""
+    streams, head = traffic.streams, traffic.first_byte
+    assert streams is not None
     assert streams.per_message is not None
-    assert abs(streams.gaps.quantile_ns(0.5) - GAP_MS * MS) <= 20 * US
-    assert abs(streams.per_message.quantile_ns(0.5) - GAP_MS * MS) <= 20 * US
-    assert 0 <= streams.first_event.quantile_ns(0.5) - FIRST_NS <= 200 * US
+    assert head is not None
+    first = streams.first_event.quantile_ns(0.5) - head.quantile_ns(0.5)
+    return streams.gaps.quantile_ns(0.5), streams.per_message.quantile_ns(0.5), first
