@@ -102,8 +102,7 @@ def test_a_bad_server_is_counted_by_kind(redline: Redline, habit: targets.Habit,
     result = load(redline, habit, "--timeout", "400ms", "-d", "900ms")
     ended = {kind for kind, count in result.counts.outcomes.model_dump().items() if count}
     assert ended & kinds
-    # Users wait for a connection, which is tried again ever more slowly; a busy machine ends the load meanwhile.
-    assert ended <= kinds | {"connect", "timeout", "in_flight"}
+    assert ended <= kinds | {"connect", "timeout"}  # users wait for a connection, which is tried again ever more slowly
     assert not result.valid
     assert any(finding.grade == "invalid" for finding in result.findings)
 

@@ -16,7 +16,7 @@ pub struct BodyOptions {
     pub keep: KeptBody,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
-    /// What is told of these events; all count without it.
+    /// Which of these events count, and what they hold; all count without it.
     pub messages: Option<&'static MessageRules>,
     /// The fields of the head that are kept.
     pub fields: KeptFields,

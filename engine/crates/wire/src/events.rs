@@ -89,7 +89,7 @@ impl BodyKind {
 #[derive(Clone, Debug)]
 pub struct EventReader {
     kind: EventKind,
-    /// What is told of the messages; all count without them.
+    /// Which messages count, and what they hold; all count without them.
     rules: Option<&'static MessageRules>,
     /// The line, or chunk, whose end has not arrived: as much of it as is looked at.
     part: Vec<u8>,

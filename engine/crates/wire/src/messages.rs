@@ -11,7 +11,7 @@ use crate::scan;
 /// The longest message that is looked at whole; of a longer one, its beginning is.
 pub const MOST_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// What is told of the messages of a stream.
+/// Which messages of a stream count, and what they hold.
 #[derive(Clone, Debug, Default)]
 pub struct MessageRules {
     /// Which count.
