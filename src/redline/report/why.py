@@ -204,6 +204,8 @@ def _short(function: str) -> str:
 
 
 def _notes(reports: Sequence[WhyReport]) -> Iterator[str]:
+    if any(counter.per_request and counter.difference.unit != "B" for why in reports for counter in why.counters):
+        yield "Waits, preemptions and time waiting for a core are those of whole starts, warm-up included."
     used = next((why for why in reports if why.samples), None)
     if used is None:
         return

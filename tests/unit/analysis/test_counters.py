@@ -111,3 +111,6 @@ def test_the_report_has_them_in_one_table_with_what_changed_first() -> None:
     assert len(rows) == 1
     assert rows[0].endswith("| surely not |")
     assert "what else differs" in text
+    note = "Waits, preemptions and time waiting for a core are those of whole starts, warm-up included."
+    assert note in text
+    assert note not in as_markdown(build_report(run)).decode()
