@@ -211,6 +211,7 @@ def _other_scheme(checks: CheckProcess, cell: Cell, endpoint: Endpoint, answer: 
     The request that finds it out has nothing of the user's: what was meant for TLS is not sent without.
     """
     without = cell.variant.tls is None
+    plain, secure = ("http", "https") if cell.scenario.request.websocket is None else ("ws", "wss")
     if answer.status not in (None, HTTPStatus.BAD_REQUEST) if without else not _may_lack_tls(answer):
         return ""
     other = cell.variant.over(Tls(insecure=True) if without else None)
@@ -220,10 +221,10 @@ def _other_scheme(checks: CheckProcess, cell: Cell, endpoint: Endpoint, answer: 
     except DriveError:  # it only explains what is known to be wrong
         return ""
     if without:
-        return "this port speaks TLS: write https://" if seen.tls is not None else ""
+        return f"this port speaks TLS: write {secure}://" if seen.tls is not None else ""
     # Many servers answer 400 to a request without TLS on their port for TLS.
     proves = seen.status is not None and (seen.status != HTTPStatus.BAD_REQUEST or _NO_TLS in _reason(answer))
-    return "this port speaks HTTP without TLS: write http://" if proves else ""
+    return f"this port speaks HTTP without TLS: write {plain}://" if proves else ""
 
 
 def _may_lack_tls(answer: Checked) -> bool:

@@ -20,6 +20,7 @@ from redline.errors import DriveError
 from redline.model import Body, Cell, Expected, Request, Scenario, Timestamp, Tls
 from redline.model.catalogue import Leg, has_tls, http_of
 from redline.model.way import Access, AccessPoint
+from redline.model.websocket import WebSocket
 from redline.ports import Endpoint
 from tests.fakes import targets
 from tests.fakes.certificates import Certificate
@@ -190,6 +191,9 @@ def test_what_was_meant_for_tls_is_not_sent_without() -> None:
     request = Request(path="/a?key=secret", headers={"Authorization": "Bearer secret", "Cookie": "sid=secret"})
     wrong = str(asked(plain, cell_of(request, tls=Tls())))
     assert "this port speaks HTTP without TLS: write http://" in wrong
+    message = request.model_copy(update={"websocket": WebSocket(message="text"), "body": Body(text="hello")})
+    wrong = str(asked(plain, cell_of(message, tls=Tls())))
+    assert "this port speaks HTTP without TLS: write ws://" in wrong
     assert not any(b"secret" in piece for piece in sent)
 
 
