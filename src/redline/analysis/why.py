@@ -174,6 +174,8 @@ class _SampledDuet:
             cell_id=cell_id,
             baseline_id=baseline_id,
             starts=len(starts),
+            lost=len(self._recordings) - len(starts),
+            lost_because=self._problem,
             whole_ns=whole,
             profiler=self._profiler,
             samples=sum(sum(server.samples.values()) for server in used),

@@ -58,6 +58,8 @@ class WhyReport(Frozen):
     cell_id: str
     baseline_id: str
     starts: int = Field(description="sampled starts that are used")
+    lost: int = omitted_if_default(0, "sampled starts that are left out")
+    lost_because: str = omitted_if_default("", "why the first of them is left out")
     profiler: str = omitted_if_default("", "its name and version")
     samples: int = omitted_if_default(0, "of both servers")
     whole_ns: Estimate | None = omitted_if_default(None, "the difference without a profiler")

@@ -210,6 +210,8 @@ def _notes(reports: Sequence[WhyReport]) -> Iterator[str]:
     if used is None:
         return
     cost = "" if used.overhead is None else f"; sampling changes CPU per request by {fmt.with_bounds(used.overhead)}"
+    if lost := next((why for why in reports if why.lost), None):
+        yield f"Left out: {fmt.count(lost.lost, 'sampled start')}, since {lost.lost_because}."
     yield (
         f"CPU time in a function itself, per request. {used.profiler}, {fmt.integer(used.samples)} samples, "
         f"{fmt.count(used.starts, 'further start')} that no other number includes{cost}. "

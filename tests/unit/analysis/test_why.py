@@ -203,8 +203,10 @@ def test_starts_that_failed_are_left_out() -> None:
     run = sampled_run()
     failure = Failure(stage="launch", kind="died", message="it exited", hint="")
     failed = run.sampled[0].model_copy(update={"failure": failure, "traffic": None, "profiles": ()})
-    (why,) = build_report(run.model_copy(update={"sampled": (failed, *run.sampled[1:])})).why
-    assert (why.starts, why.problem) == (7, "")
+    report = build_report(run.model_copy(update={"sampled": (failed, *run.sampled[1:])}))
+    (why,) = report.why
+    assert (why.starts, why.problem, why.lost, why.lost_because) == (7, "", 1, "it exited")
+    assert "Left out: 1 sampled start, since it exited." in as_markdown(report).decode()
 
 
 def test_sampled_starts_come_after_all_others_and_only_if_asked_for() -> None:
