@@ -8,6 +8,13 @@ from redline.model import BandedPercentile, CellReport, Percentile
 
 _FIRST = 0.5
 """Curves begin at the median: what is below it says little, and would take a tenth of the axis."""
+MORE_TIMES = {
+    "first message": "time to the first message",
+    "between messages": "time between messages",
+    "to server": "time to the server",
+    "from server": "time from the server",
+}
+"""Times beside the response and the service time, in the order of choices, and their names in titles."""
 _CERTAIN = 10
 """A percentile with fewer requests than this above it is drawn as a dashed tail."""
 
@@ -28,13 +35,13 @@ class Curve(TypedDict):
 class Distribution(TypedDict):
     """The curves of a cell; `s` is the server's index. `service` is left out when it is the same as `response`.
 
-    `ways` are its one-way times by name.
+    `more` are its other times by name: one-way times, and those of messages.
     """
 
     s: int
     response: Curve
     service: NotRequired[Curve]
-    ways: NotRequired[dict[str, Curve]]
+    more: NotRequired[dict[str, Curve]]
 
 
 def has_curves(cell: CellReport) -> bool:
@@ -59,18 +66,28 @@ def distribution(server: int, cell: CellReport) -> Distribution:
     made: Distribution = {"s": server, "response": response}
     if service != response:
         made["service"] = service
-    if ways := ways_of(cell):
-        made["ways"] = ways
+    if more := more_curves(cell):
+        made["more"] = more
     return made
 
 
-def ways_of(cell: CellReport) -> dict[str, Curve]:
-    """The curves of one-way times; what is below 0 has no place on their logarithmic axis."""
-    return {
-        time.name: _curve((), time.points, time.count)
-        for time in cell.other_times
-        if cell.shows_numbers and time.is_one_way and any(point.ns > 0 for point in time.points)
+def more_curves(cell: CellReport) -> dict[str, Curve]:
+    """The curves of one-way times and of messages, by the names in `MORE_TIMES`.
+
+    Times below 0 have no place on their logarithmic axis.
+    """
+    if not cell.shows_numbers:
+        return {}
+    times: dict[str, tuple[Sequence[Percentile], int]] = {
+        time.name: (time.points, time.count) for time in cell.other_times if time.is_one_way
     }
+    if (streams := cell.streams) is not None:
+        times["first message"] = streams.first_event, streams.begun
+        times["between messages"] = streams.gaps, max(0, streams.events_of_begun - streams.begun)
+    drawn = {
+        name: any(p.ns > 0 and p.q >= _FIRST and not p.bound for p in points) for name, (points, _) in times.items()
+    }
+    return {name: _curve((), *times[name]) for name in MORE_TIMES if drawn.get(name)}
 
 
 def _curve(curve: Sequence[BandedPercentile], percentiles: Sequence[Percentile], count: int) -> Curve:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from redline.analysis import are_sent_at_once
 from redline.analysis.load_result import facts_of, known_bounds, own_findings
 from redline.analysis.percentile_levels import percentile_levels
-from redline.document.blocks import Block, Column, Item, Items, Prose, Section, Table, filled, line
+from redline.document.blocks import Block, Column, Item, Items, Line, Prose, Section, Table, filled, line
 from redline.document.format import (
     agreed,
     amount,
@@ -60,7 +60,7 @@ def load_numbers(cell: CellReport, *, whole: bool = False, as_wrk: bool = False)
     """
     facts = facts_of(cell)
     yield from filled(
-        Prose((line((f"throughput  {_throughput(cell, facts)}", "strong")), *map(objective_line, cell.objectives))),
+        Prose((*_answer(cell, facts), *map(objective_line, cell.objectives))),
         histogram_table(cell.response) if whole and cell.response_percentiles and not _hides_times(cell) else None,
         _percentiles(cell, facts, whole=whole),
         deviations_table(facts.deviations) if whole or as_wrk else None,
@@ -68,6 +68,16 @@ def load_numbers(cell: CellReport, *, whole: bool = False, as_wrk: bool = False)
         *journey_tables(cell.journeys),
         Prose.of(tuple(_remarks(cell, facts, whole=whole))),
     )
+
+
+def _answer(cell: CellReport, facts: LoadFacts) -> Iterator[Line]:
+    """The messages of conversations, and the throughput."""
+    if cell.streams:
+        from redline.report.streams import messages_text  # noqa: PLC0415 - few loads have streams
+
+        if messages := messages_text(cell.streams):
+            yield line((f"messages  {messages}", "strong"))
+    yield line((f"throughput  {_throughput(cell, facts)}", "strong"))
 
 
 def spectrum_section(cell: CellReport, recording: Recording) -> Section:

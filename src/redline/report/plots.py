@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict
 from redline.document.blocks import Choices, Fold, Prose, Section, filled, line
 from redline.document.figures import Legend, Plot, Plots
 from redline.model import CellReport, Moment, Report
-from redline.report.curves import Distribution, distribution, four_digits, has_band, has_curves, ways_of
+from redline.report.curves import MORE_TIMES, Distribution, distribution, four_digits, has_band, has_curves, more_curves
 from redline.report.distributions import distributions_fold, said_of
 from redline.report.overlays import Overlay, overlays, percentile_table, values
 from redline.report.single import is_single
@@ -26,10 +26,9 @@ _TITLES = {
     "rate": "Throughput over time",
     "latency": "p99 of response time over time",
 }
-_TIMES = ("time", "percentiles of", (("response", "response time"), ("service", "service time")), "response")
+_TIMES = (("response", "response time"), ("service", "service time"))
 _SCALE = ("scale", "axis of times", (("log", "log"), ("linear", "linear")), "log")
 _OVER = ("over", "over time", (("p50", "p50"), ("p99", "p99")), "p99")
-_WAYS = (("to server", "time to the server"), ("from server", "time from the server"))
 
 
 class PlotTimeline(TypedDict):
@@ -96,9 +95,9 @@ def plots_section(report: Report) -> Iterator[Section]:
     else:
         is_open = None if len(every) == 1 else False
         shown = [Fold(group.heading(), tuple(blocks), is_open) for group, blocks in zip(every, drawings, strict=True)]
-    name, title, times, first = _TIMES
-    ways = _WAYS if any(ways_of(cell) for cell in report.cells) else ()
-    choices = ((name, title, (*times, *ways), first), _SCALE, *((_OVER,) if timed else ()))
+    known = {name for cell in report.cells for name in more_curves(cell)}
+    times = (*_TIMES, *((name, title.removeprefix("time ")) for name, title in MORE_TIMES.items() if name in known))
+    choices = (("time", "percentiles of", times, "response"), _SCALE, *((_OVER,) if timed else ()))
     blocks = filled(*shown, distributions_fold(report), Prose.of([text], "dim"))
     yield Section("Plots", tuple(blocks), anchor="plots", aside=Choices(choices))
 

@@ -7,12 +7,16 @@ from redline.document.blocks import Section
 from redline.document.figures import Tile, Tiles
 from redline.findings import RULES
 from redline.findings.cell import too_few_trials
-from redline.model import CellReport, Grade, Metric, Report
+from redline.model import CellReport, Grade, Metric, Report, StreamReport
 from redline.report.load import deviations_table, load_numbers
 from redline.report.results import Level, level_name, level_score
+from redline.report.streams import at_a_glance
 from redline.report.views import weighed_findings
 
 _SHOWN: tuple[Level, ...] = (Metric.THROUGHPUT, Metric.P50, Metric.P99, "max", Metric.CPU_PER_REQUEST)
+_OF_STREAMS: tuple[Level, ...] = (Metric.THROUGHPUT, Metric.CPU_PER_REQUEST)
+"""Where every request is a conversation, whose length is seldom the server's doing."""
+_MEDIAN = 0.5
 _BIASED: Mapping[str, tuple[Level, ...]] = {
     "throughput": (Metric.THROUGHPUT,),
     "response times": (Metric.P50, Metric.P99, "max"),
@@ -48,10 +52,25 @@ def _tiles(cell: CellReport) -> Iterator[Tile]:
     yield Tile("requests", fmt.integer(cell.counts.due))
     failed = f"{fmt.percent(outcomes.errors / outcomes.total)} of all" if outcomes.errors else ""
     yield Tile("failed", fmt.integer(outcomes.errors), failed, is_bad=outcomes.errors > 0)
-    for level in _SHOWN:
+    streams = cell.streams
+    if streams:
+        yield from _message_tiles(cell, streams)
+    are_all_streams = streams is not None and streams.begun >= cell.counts.due
+    for level in _OF_STREAMS if are_all_streams else _SHOWN:
         if (score := level_score(cell, level)).value not in ("", fmt.NOT_KNOWN):
             beside = ", ".join(filter(None, (_BOUNDS.get(score.value[0]), score.spread)))
             yield Tile(level_name(level), score.value, beside, doubt=score.why or _doubt(cell, level))
+
+
+def _message_tiles(cell: CellReport, streams: StreamReport) -> Iterator[Tile]:
+    if streams.events_per_s is not None:
+        yield Tile("messages", fmt.rate(streams.events_per_s), doubt=_doubt(cell, Metric.THROUGHPUT))
+    for name, points in (("first message", streams.first_event), ("gap", streams.gaps)):
+        for point in at_a_glance(points):
+            doubt = _doubt(cell, Metric.P50 if point.q <= _MEDIAN else Metric.P99)
+            yield Tile(f"{name} {fmt.quantile_name(point.q)}", fmt.point_sign(point), doubt=doubt)
+    if streams.goodput is not None:
+        yield Tile("good", fmt.percent(streams.goodput))
 
 
 def _doubt(cell: CellReport, level: Level) -> str:

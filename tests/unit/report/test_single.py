@@ -1,8 +1,11 @@
 """The page of a single server under one load begins with its numbers and their course; no other page does."""
 
+from redline.analysis.percentiles import stream_report
 from redline.document.figures import Tiles
-from redline.model import Bound, FindingKind, Grade, Metric, Report
+from redline.model import Bound, FindingKind, Grade, Histogram, Metric, Report
+from redline.model.streams import StreamTraffic
 from redline.render import RENDERERS, page
+from redline.report.curves import more_curves
 from redline.report.single import is_single, tiles
 from tests.fakes import reports
 from tests.fakes.report_cells import finding
@@ -49,6 +52,34 @@ def test_numbers_their_course_and_their_spread_come_first() -> None:
     content = RENDERERS["html"](report).decode()
     assert content.count('class="numbers"') == 1
     assert content.index("<dt>requests</dt>") < content.index('id="caveats"')
+
+
+def test_conversations_have_the_numbers_of_their_messages() -> None:
+    report = only(reports.healthy())
+    (cell,) = report.cells
+    due = cell.counts.due
+    traffic = StreamTraffic(
+        begun=due, events=due * 11, first_event=Histogram.of([2_000_000] * due), gaps=Histogram.of([20_000_000] * due)
+    )
+    streams = stream_report([traffic], 2.0)
+    assert streams
+    good = streams.model_copy(update={"goodput": 0.9})
+    seen = shown(with_cell(report, streams=good))
+    times = ["first message p50", "first message p99", "gap p50", "gap p99"]
+    assert list(seen) == ["requests", "failed", "messages", *times, "good", "throughput", "CPU per request"]
+    assert (seen["first message p99"][0], seen["gap p50"][0], seen["good"][0]) == ("2.00 ms", "20.0 ms", "90%")
+    # Where others are no conversations, the response times are those of all.
+    some = shown(with_cell(report, streams=good.model_copy(update={"begun": due - 1})))
+    assert set(some) - set(seen) == {"p50", "p99", "max"}
+    # Findings are doubts of these numbers too.
+    warned = finding("cpu-pressure", Grade.WARN, "m", "a", cell.cell_id)
+    assert "messages" in doubts(with_cell(report, streams=good, findings=(warned,)))
+    curves = more_curves(with_cell(report, streams=good).cells[0])
+    assert list(curves) == ["first message", "between messages"]
+    assert max(curves["first message"]["y"]) == 2_001_000  # of its slot
+    hidden = good.model_copy(update={"first_event": (), "events_per_s": None})
+    assert "messages" not in shown(with_cell(report, streams=hidden))
+    assert list(more_curves(with_cell(report, streams=hidden).cells[0])) == ["between messages"]
 
 
 def test_failures_stand_out_with_their_share() -> None:

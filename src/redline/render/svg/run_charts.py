@@ -8,7 +8,7 @@ from redline.document.scales import Scale, scale_from_zero, time_scale
 from redline.model import Report
 from redline.quantities import duration, percent, rate
 from redline.render.svg.chart import Chart, ChartArea, ChartLine, ChartMarks, ChartStretch, Point
-from redline.report.curves import Curve, Distribution
+from redline.report.curves import MORE_TIMES, Curve, Distribution
 from redline.report.overlays import overlays
 from redline.report.plots import GroupPlots, PlotTimeline, RunPlots, payload
 from redline.report.views import groups
@@ -17,7 +17,7 @@ SERIES = ("#2462c9", "#c4501b", "#0d8066", "#8944b5", "#946a00", "#bd2f6b", "#33
 CEILING = "#7b818c"
 DASHES = ("", "8 5", "2 4")
 _TAIL = "2 4"
-_TIMES = ("response", "service", "to server", "from server")
+_TIMES = {"response": "response time", "service": "service time"} | MORE_TIMES
 _OVER: tuple[Literal["p50", "p99"], ...] = ("p50", "p99")
 
 
@@ -52,7 +52,7 @@ def _percentiles(about: str, plots: GroupPlots, data: RunPlots, time: str) -> Ch
     x = Scale(median, farthest * 1.02, tuple((at, percent(1 - 10**-at) if at >= 1 else "50%") for at in nines))
     lines = [line for server, curve in curves for line in _curve(server, curve, data)]
     areas = [ChartArea(_colour(server, data), band) for server, curve in curves if (band := _band(curve))]
-    name = f"{time} time" if time in ("response", "service") else f"time {time.replace('server', 'the server')}"
+    name = _TIMES[time]
     banded = "; band: 95% interval" if areas else ""
     return Chart(
         f"{name[0].upper()}{name[1:]} by percentile",
@@ -67,10 +67,10 @@ def _percentiles(about: str, plots: GroupPlots, data: RunPlots, time: str) -> Ch
 
 
 def _times(drawn: Distribution, time: str) -> Curve | None:
-    """The curve of this time; None where answers carry no clock."""
+    """The curve of this time; None where the cell has none."""
     if time in ("response", "service"):
         return drawn.get("service", drawn["response"]) if time == "service" else drawn["response"]
-    return drawn.get("ways", {}).get(time)
+    return drawn.get("more", {}).get(time)
 
 
 def _band(curve: Curve) -> tuple[tuple[float, float, float], ...]:

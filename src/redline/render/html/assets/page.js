@@ -9,11 +9,11 @@
   const line = s => ({ label: data.servers[s], stroke: colour(s), width: data.ceilings.includes(s) ? 1.5 : 2,
     dash: dash(s), points: { show: false }, spanGaps: true });
 
-  // The curves of a group. Its scale holds both kinds of time, so that switching shows the difference and not a new axis.
+  // The curves of a group. Its scale holds all times that are kin.
   function distribution(group) {
     const lines = group.curves.map(curve => ({ owner: curve.s, times: percentiles.timesOf(curve, choice.time), look: line(curve.s) }));
-    const kinds = percentiles.isWay(choice.time) ? ["to server", "from server"] : ["response", "service"];
-    const both = group.curves.flatMap(curve => kinds.flatMap(kind => percentiles.timesOf(curve, kind)?.y ?? []));
+    const kin = percentiles.kinOf(choice.time);
+    const both = group.curves.flatMap(curve => kin.flatMap(time => percentiles.timesOf(curve, time)?.y ?? []));
     return percentiles.plot(lines.filter(({ times }) => times), both, choice);
   }
 

@@ -3,11 +3,14 @@
 const percentiles = (() => {
   const { BAND, duration, logAxis, logScale, spaced, axes } = plotting;
   const TITLES = { response: "Response time", service: "Service time", "to server": "Time to the server",
-    "from server": "Time from the server" };
-  const isWay = time => !["response", "service"].includes(time);
+    "from server": "Time from the server", "first message": "Time to the first message",
+    "between messages": "Time between messages" };
+  // Times that share an axis, so that switching between them shows their difference and not a new axis.
+  const KIN = [["response", "service"], ["to server", "from server"]];
+  const kinOf = time => KIN.find(kin => kin.includes(time)) ?? [time];
 
-  // The times of a curve by name; nothing where the answers carry no clock. Service times may be the response times.
-  const timesOf = (curve, time) => isWay(time) ? curve.ways?.[time] : curve[time] ?? curve.response;
+  // The times of a curve by name; nothing where a cell has none. Service times may be the response times.
+  const timesOf = (curve, time) => KIN[0].includes(time) ? curve[time] ?? curve.response : curve.more?.[time];
 
   const share = nines => {
     const q = 100 * (1 - 10 ** -nines);
@@ -51,5 +54,5 @@ const percentiles = (() => {
         { ...(linear ? {} : logAxis), values: (_, ticks) => ticks.map(duration) }) };
   }
 
-  return { isWay, timesOf, plot };
+  return { kinOf, timesOf, plot };
 })();

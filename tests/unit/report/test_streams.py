@@ -1,12 +1,13 @@
-"""The counts of streams of events: of the measurement, and of the streams that began in it."""
+"""Conversations: the counts of the measurement and of those that began in it, and their times at a glance."""
 
 import pytest
 
 from redline.analysis.percentiles import stream_report
 from redline.model import Request
 from redline.model.histogram import Histogram
+from redline.model.percentile import Effect
 from redline.model.streams import Good, Stream, StreamTraffic
-from redline.report.streams import streams_text
+from redline.report.streams import messages_text, streams_text
 
 
 def _streams(events: int, first: int, gaps: int) -> StreamTraffic:
@@ -52,3 +53,28 @@ def test_earlier_recordings_have_no_slowest_gaps() -> None:
     merged = StreamTraffic.merged([now, _streams(1, 1, 0)])
     assert merged
     assert (merged.counted, merged.slowest_gap, merged.events_of_begun) == (None, None, 21)
+
+
+@pytest.mark.parametrize(
+    ("first", "gaps", "response", "text"),
+    [
+        (4, 16, None, "10 /s, first p50 2.00 ms, gap p50 20.0 ms"),
+        (40, 160, None, "10 /s, first p50 2.00 ms, p75 2.00 ms, gap p50 20.0 ms, p90 20.0 ms"),
+        (4_000, 40_000, None, "10 /s, first p50 2.00 ms, p99 2.00 ms, gap p50 20.0 ms, p99 20.0 ms"),
+        (4, 16, "at most", "10 /s, first p50 at most 2.00 ms, gap p50 20.0 ms"),
+        (4, 16, "unknown", "10 /s, gap p50 20.0 ms"),
+        (0, 0, None, "10 /s"),
+    ],
+)
+def test_a_glance_has_the_median_and_the_deepest_percentile_that_is_known(
+    first: int, gaps: int, response: Effect | None, text: str
+) -> None:
+    report = stream_report([_streams(20, first, gaps)], 2.0)
+    assert report
+    assert messages_text(report.bounded(response, None)) == text
+
+
+def test_without_a_rate_a_glance_has_the_times() -> None:
+    report = stream_report([_streams(20, 4, 16)], None)
+    assert report
+    assert messages_text(report) == "first p50 2.00 ms, gap p50 20.0 ms"
