@@ -262,7 +262,7 @@ def _weighted_line(x: Floats, y: Floats, weights: Floats) -> tuple[float, float]
     if np.ptp(x) <= 0:
         return 0.0, middle_y
     over = float(share @ (x - middle_x) ** 2)
-    slope = float(share @ ((x - middle_x) * (y - middle_y))) / over
+    slope = float(share @ ((x - middle_x) * y)) / over
     return slope, middle_y - slope * middle_x
 
 

@@ -186,6 +186,15 @@ def test_a_late_engine_is_the_limit_where_the_server_alone_met_it() -> None:
     assert not judged(late_traffic(30, late_ms=0.1)).client
 
 
+@pytest.mark.parametrize(("answered", "excused"), [(0.94, True), (0.96, False)])
+def test_a_late_engine_excuses_answers_that_are_too_few(answered: float, *, excused: bool) -> None:
+    late = late_traffic(300, late_ms=250)
+    few = late.counts.model_copy(update={"completed": round(answered * late.counts.due)})
+    probe = late.model_copy(update={"counts": few})
+    judged_by_rate = late_engine(evidence_of(probe), probe, parse_objectives("achieved > 95%"))
+    assert bool(judged_by_rate.client) is excused
+
+
 def test_a_client_that_is_late_by_little_does_not_excuse_a_queue_that_its_pool_hides() -> None:
     """86,000 requests due, 43,577 answered, p99 769 ms and service times of 6 ms: it was late by 2.9 ms."""
     hidden = late_traffic(769, service_ms=6, late_ms=2.9)

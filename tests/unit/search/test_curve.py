@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.extras.selftest.truth import deterministic, exponential
+from redline.extras.selftest.truth import exponential
 from redline.limits.answers import probe
 from redline.model import Histogram
 from redline.model.limits import CurvePoint, Knee, LimitProbe
-from redline.search.curve import curve, knee, quantile_known, rates_for_curve
+from redline.search.curve import FEWEST_POINTS, curve, knee, quantile_known, rates_for_curve
 from tests.fakes.queues import Queue
 
 MU = 2000.0
@@ -95,6 +95,12 @@ def test_refusals_are_no_speed() -> None:
     assert found([*mm1(200, 700, 1500, 1900), refused]).rate_per_s == pytest.approx(MU / 2, rel=0.01)
 
 
+@pytest.mark.parametrize(("errors", "kept_up"), [(999, 3), (1000, 2)])
+def test_a_point_shows_a_speed_as_long_as_one_answer_was_right(errors: int, kept_up: int) -> None:
+    points = [*mm1(100, 150), point(200, 1e6, errors=errors)]  # 1,000 answers in 5 s
+    assert str(knee(points)).startswith(f"the server kept up at {kept_up} of the rates") is (kept_up < FEWEST_POINTS)
+
+
 @given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(1e3, 1e10)), min_size=3, max_size=20, unique_by=lambda p: p[0]))
 def test_it_is_within_what_was_tried(pairs: list[tuple[float, float]]) -> None:
     result = knee([point(*pair) for pair in pairs])
@@ -104,13 +110,14 @@ def test_it_is_within_what_was_tried(pairs: list[tuple[float, float]]) -> None:
 
 
 def test_probes_of_one_rate_are_one_point_with_all_their_counts() -> None:
-    probes = probes_of(Queue(deterministic(1 / MU)), (0.5, 0.5, 0.3))
+    probes = probes_of(Queue(exponential(MU)), (0.5, 0.5, 0.3))
     low, high = curve(probes)
     assert (low.probes, high.probes) == (1, 2)
     assert high.seconds == pytest.approx(10)
     both = Histogram.merged((probes[0].response, probes[1].response))
     percentiles = {0.5: high.p50_ns, 0.75: high.p75_ns, 0.9: high.p90_ns, 0.95: high.p95_ns, 0.99: high.p99_ns}
     assert percentiles == {q: both.quantile_ns(q) for q in percentiles}
+    assert high.p999_ns == quantile_known(both, 0.999)
     assert (high.mean_ns, high.max_ns) == (both.mean_ns, both.max_ns)
     assert high.errors == sum(probe.errors for probe in probes[:2])
     assert low.rate_per_s < high.rate_per_s
