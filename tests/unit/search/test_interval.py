@@ -106,7 +106,7 @@ def test_a_probe_is_usable_for_the_model_unless_it_was_overloaded_void_or_aborte
 
 def test_a_server_is_saturated_where_it_refuses_a_fifth() -> None:
     assert _saturated(probe(1000, errors=0.21))
-    assert not _saturated(probe(1000, errors=0.19))
+    assert not _saturated(probe(1000, errors=0.2)), "four fifths are answered"
     assert _saturated(replace(probe(1000), hopeless=True))
 
 
