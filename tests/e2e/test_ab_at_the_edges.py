@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import Report
-from tests.e2e.compared import answer, kinds
+from tests.e2e.compared import answer, compared, kinds
 from tests.e2e.conftest import Redline
 from tests.fakes import targets
 from tests.fakes.certificates import Certificate
@@ -89,7 +89,7 @@ def test_the_http_server_of_python_gets_a_verdict(redline: Redline, tmp_path: Pa
     """It closes each connection, and its listen queue has room for six: 64 users would wait a second for their turn."""
     (tmp_path / "index.html").write_text("hi")
     command = shlex.join([sys.executable, "-m", "http.server", "--bind", "127.0.0.1"]) + " {port}"
-    done = redline("ab", command, command, "--for", "12s", "--json")
+    done = compared(redline, command, command, lengths=("12s", "48s"))
     assert done.code == 0, done.err
     report = Report.model_validate(done.json)
     assert answer(report).ratio is not None
@@ -98,8 +98,9 @@ def test_the_http_server_of_python_gets_a_verdict(redline: Redline, tmp_path: Pa
 
 
 def test_one_way_times_are_measured_in_duets(redline: Redline, oracle: Path) -> None:
-    (redline.folder / "suite.yaml").write_text(
-        f"""\
+    for length in ("300ms", "3s"):  # a busy machine leaves short starts without an answer
+        (redline.folder / "suite.yaml").write_text(
+            f"""\
 servers:
 - {{name: A, command: '{oracle} null --server-time ns --port {{port}}'}}
 - {{name: B, command: '{oracle} null --server-time ns --port {{port}}'}}
@@ -107,13 +108,15 @@ baseline: A
 scenarios:
 - {{name: clock, get: /, timestamp: {{pointer: body, unit: ns}}}}
 loads:
-  few: {{closed: {{users: 2}}, for: 300ms}}
+  few: {{closed: {{users: 2}}, for: {length}}}
 warmup: 200ms
 trials: 2
 design: duet
 """
-    )
-    done = redline("run", "suite.yaml", "--json")
+        )
+        done = redline("run", "suite.yaml", "--json")
+        if done.code == 0:
+            break
     assert done.code == 0, done.err
     report = Report.model_validate(done.json)
     assert report.lost_starts == ()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.e2e
 WORKING = Path(__file__).parents[1] / "fakes" / "servers" / "working.py"
 LIGHT, HEAVY = 4, 1
 """Their weights."""
-MOST_BESIDE_NS = 300_000
+MOST_BESIDE_NS = 1_000_000
 """The socket and the interpreter, for each request; far less on a machine that is not busy."""
 
 
@@ -44,15 +44,20 @@ def test_the_cpu_time_of_a_mix_is_divided_among_its_requests(redline: Redline, t
         ],
         "loads": {"load": {"closed": {"users": 4}, "for": "300ms"}},
         "warmup": "200ms",
-        "budget": "5s",
-        "threshold": 0.1,  # three starts of a second each: what a core costs differs by some percent between them
+        # What a core costs differs between starts of a second, on a busy machine by 10%. Weights that were not applied
+        # would make the parts twice the mix.
+        "threshold": 0.5,
     }
-    (tmp_path / "suite.yaml").write_text(json.dumps(suite))
-    done = redline("run", "suite.yaml", "-o", "kept")
+    for budget in ("5s", "60s"):  # on a busy machine some starts do not count
+        (tmp_path / "suite.yaml").write_text(json.dumps({**suite, "budget": budget}))
+        done = redline("run", "suite.yaml", "-o", f"kept-{budget}")
+        kept = tmp_path / f"kept-{budget}"
+        report = Report.model_validate_json((kept / "results.json").read_bytes())
+        if done.code == 0 and not any(divided.reason for divided in report.cpu_by_request):
+            break
     assert done.code == 0, done.err
-    report = Report.model_validate_json((tmp_path / "kept" / "results.json").read_bytes())
-    least, most = least_and_most()
     assert len(report.cpu_by_request) == 2
+    least, most = least_and_most()
     for divided in report.cpu_by_request:
         assert divided.requests, divided.parts_over_mix
         _, heavy = divided.requests
@@ -62,7 +67,7 @@ def test_the_cpu_time_of_a_mix_is_divided_among_its_requests(redline: Redline, t
         assert heavy.share.low < most
         assert heavy.share.high > least
         assert least - 0.15 < heavy.share.value < most + 0.15
-    rows = list(csv.DictReader((tmp_path / "kept" / "results.csv").open()))
+    rows = list(csv.DictReader((kept / "results.csv").open()))
     assert [row["server"] for row in rows if row["metric"] == "cpu-of-mix:heavy"] == ["A", "B"]
     for name, divided in zip("AB", report.cpu_by_request, strict=True):
         low, high = divided.requests[-1].share.interval or (0.0, 1.0)

@@ -1,6 +1,7 @@
 """What other tools read while a load runs: lines of JSON, and metrics of every command that loads."""
 
 import json
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -15,7 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from redline.cli.commands.load import exit_code
 from redline.model.load_result import LoadResult
-from tests.e2e.conftest import CHECKOUT, Redline
+from tests.e2e.conftest import CHECKOUT, LIMIT_S, Redline
 from tests.e2e.lab import Lab
 from tests.fakes import targets
 
@@ -63,14 +64,15 @@ def test_a_stream_is_all_of_stdout(redline: Redline, flag: str) -> None:
     redline("load", "http://127.0.0.1:1/", "--stream", flag).refused(2, f"takes no {flag}")
 
 
-def scraped(port: int, deadline_s: float = 60.0) -> str:
-    """The metrics, once there is a request among them."""
-    until = time.monotonic() + deadline_s
+def scraped(port: int, running: "subprocess.Popen[str]") -> str:
+    """The metrics of a command, once there is a request among them."""
+    until = time.monotonic() + LIMIT_S
     while time.monotonic() < until:
+        assert running.poll() is None, running.communicate()
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
                 text: str = answer.read().decode()
-        except (urllib.error.URLError, ConnectionError):
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
             text = ""
         if "redline_requests_total{" in text:
             return text
@@ -93,7 +95,7 @@ def test_every_load_shows_itself(redline: Redline, oracle: Path, place: int) -> 
         command, trial = [*commands(url, oracle, suite)][place]
         running = redline.start(*command, "--openmetrics", str(port))
         try:
-            read: Iterator[Metric] = text_string_to_metric_families(scraped(port))  # type: ignore[no-untyped-call]
+            read: Iterator[Metric] = text_string_to_metric_families(scraped(port, running))  # type: ignore[no-untyped-call]
             families = {family.name: family for family in read}
         finally:
             running.terminate()

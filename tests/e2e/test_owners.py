@@ -19,11 +19,19 @@ def url(port: int, host: str = "127.0.0.1") -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def compared(redline: Redline, folder: Path, a: str, b: str) -> tuple[Report, DuetRecording]:
-    done = ab.compared(redline, a, b, "--load", "closed:2", keep="kept")
-    assert done.code == 0, done.err
+def compared(
+    redline: Redline, folder: Path, a: str, b: str, metric: Metric = Metric.CPU_PER_REQUEST
+) -> tuple[Report, DuetRecording]:
+    """The comparison, for longer where a busy machine left the metric of its verdict unknown."""
+    for length in ab.LENGTHS:
+        done = ab.compared(redline, a, b, "--load", "closed:2", lengths=(length,), keep="kept")
+        assert done.code == 0, done.err
+        report = Report.model_validate(done.json)
+        if answer(report).metric is metric:
+            break
     (recording,) = RunStore(folder / "kept").duets()
-    return Report.model_validate(done.json), recording
+    assert answer(report).metric is metric, [each.message for each in duet(report).findings]
+    return report, recording
 
 
 def pids(recording: DuetRecording, target: int) -> set[int]:
@@ -44,9 +52,8 @@ def test_a_bystander_on_the_port_is_not_read(redline: Redline, tmp_path: Path, b
         stack.enter_context(owned(how, bystander, one))
         a = stack.enter_context(owned(how, "127.0.0.1", one))
         b = stack.enter_context(owned("alone", "127.0.0.1", other))
-        report, recording = compared(redline, tmp_path, url(one), url(other))
+        _, recording = compared(redline, tmp_path, url(one), url(other))
     assert [pids(recording, at) for at in range(3)] == [a, b, a]
-    assert answer(report).metric is Metric.CPU_PER_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -59,17 +66,15 @@ def test_all_processes_of_a_server_are_read(redline: Redline, tmp_path: Path, ho
         owned("shared", "127.0.0.1", other) as one,
         owned("shared", "127.0.0.1", other) as two,
     ):
-        report, recording = compared(redline, tmp_path, url(port, "localhost"), url(other))
+        _, recording = compared(redline, tmp_path, url(port, "localhost"), url(other))
     assert [pids(recording, at) for at in range(3)] == [a, one | two, a]
-    assert answer(report).metric is Metric.CPU_PER_REQUEST
 
 
 @pytest.mark.parametrize("name", ["docker-proxy", "my-own-relay"])
 def test_a_forwarder_is_named_and_its_cpu_time_not_compared(redline: Redline, tmp_path: Path, name: str) -> None:
     one, other = free_port("127.0.0.1"), free_port("127.0.0.1")
     with owned("alone", "127.0.0.1", one), owned("relays", "127.0.0.1", other, "127.0.0.1", str(one), name=name):
-        report, _ = compared(redline, tmp_path, url(one), url(other))
-    assert answer(report).metric is Metric.THROUGHPUT
+        report, _ = compared(redline, tmp_path, url(one), url(other), Metric.THROUGHPUT)
     assert in_metric(report, Metric.CPU_PER_REQUEST).ratio is None
     assert f"The CPU time of B is not known: 127.0.0.1:{other} is answered by {name}" in said(report, "cpu-unknown")
 
@@ -84,11 +89,10 @@ def test_whom_a_server_asks_is_named(redline: Redline, tmp_path: Path) -> None:
 def test_workers_that_come_and_go_are_followed(redline: Redline, tmp_path: Path) -> None:
     one, other = free_port("127.0.0.1"), free_port("127.0.0.1")
     with owned("alone", "127.0.0.1", one), owned("restarts", "127.0.0.1", other):
-        report, recording = compared(redline, tmp_path, url(one), url(other))
+        _, recording = compared(redline, tmp_path, url(one), url(other))
     assert recording.traffic is not None
     of_b = [each for block in recording.traffic.blocks for each in block.slices if each.target == 1 and each.completed]
     known = [each.cpu_ns[1] for each in of_b if each.cpu_ns[1] is not None]
     assert all(known)
     assert None in {each.cpu_ns[1] for each in of_b}  # slices in which a worker started or ended
     assert len(known) > len(of_b) / 2
-    assert answer(report).metric is Metric.CPU_PER_REQUEST

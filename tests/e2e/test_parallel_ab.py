@@ -47,8 +47,14 @@ def test_servers_are_loaded_at_the_same_time_on_cores_of_their_own(
     quick, slow = (
         shlex.join([str(oracle), "fixed", "--delay", delay, "--port", "{port}"]) for delay in ("1ms", "10ms")
     )
-    ab.execute(AbFlags(a=quick, b=slow, lasts="9s", metric="p50", load="closed:12", parallel=True, output=Path("kept")))
-    starts = RunStore(Path("kept")).duets()
+    for length in ("9s", "36s"):  # a busy machine leaves a short comparison without a verdict
+        kept = Path(f"kept-{length}")
+        ab.execute(AbFlags(a=quick, b=slow, lasts=length, metric="p50", load="closed:12", parallel=True, output=kept))
+        report = read_report(kept / "results.json")
+        assert isinstance(report, Report)
+        if answer(report).verdict is Verdict.SLOWER:
+            break
+    starts = RunStore(kept).duets()
     assert [start.is_complete for start in starts] == [True] * len(starts)
     assert len({start.places for start in starts[:SERVERS]}) == SERVERS
     own = sides(cores, SERVERS)
@@ -63,7 +69,5 @@ def test_servers_are_loaded_at_the_same_time_on_cores_of_their_own(
         assert not set(own[0].lab_cpus) & set(used) or not is_apart
         for block in start.traffic.blocks:
             assert len({each.start_ns for each in block.slices}) == 2  # all three together, twice
-    report = read_report(Path("kept") / "results.json")
-    assert isinstance(report, Report)
     assert (answer(report).metric, answer(report).verdict) == (Metric.P50, Verdict.SLOWER)
     assert "parallel" in kinds(report)

@@ -105,7 +105,7 @@ def test_the_code_of_the_guide_to_the_plugin_works(code: str, tmp_path: Path) ->
 def test_a_served_command_ends_with_its_block_also_by_an_error() -> None:
     with suppress(ZeroDivisionError), serve("./shop --port {port}", path="/items") as server:
         result = load(server.url, users=2, duration="300ms", warmup="100ms")
-        assert result.throughput > "1/s"
+        assert result.report.cells[0].counts.outcomes.ok > 1
         assert result.errors == 0
         server.check()
         _ = 1 / 0

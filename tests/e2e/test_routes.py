@@ -189,12 +189,9 @@ def test_a_server_directly_and_behind_proxies(lab: Lab) -> None:
         "h1 → front.relay → h1",
         "h1 → front.relay → h1 → front.relay → h1",
     ]
-    assert [[part.name for part in cell.parts] for cell in report.cells] == [
-        [],
-        ["server", "front.relay"],
-        ["server", "front.relay", "front.relay"],
-    ]
-    for cell in report.cells[1:]:
+    parts = ([], ["server", "front.relay"], ["server", "front.relay", "front.relay"])
+    for cell, names in zip(report.cells, parts, strict=True):
+        assert [part.name for part in cell.parts] in ([names] if cell.valid else [names, []])
         for part in cell.parts if cell.valid else ():
             assert part.estimates[Metric.CPU_PER_REQUEST].value > 0
             assert part.estimates[Metric.MEMORY].value > 0

@@ -105,7 +105,7 @@ def test_resume_of_nothing_is_reported(redline: Redline, lab: Lab) -> None:
 
 def _wait_for_recordings(redline: Redline, count: int) -> list[Path]:
     folder = redline.folder / "out" / "recordings"
-    for _ in range(600):
+    for _ in range(3600):
         found = sorted(folder.glob("0*.json")) if folder.exists() else []
         if len(found) >= count:
             return found
@@ -116,7 +116,7 @@ def _wait_for_recordings(redline: Redline, count: int) -> list[Path]:
 def _nothing_is_left(redline: Redline) -> None:
     """Check that no process runs in the test's folder any more: no server, warden or engine."""
     mark = str(redline.folder)
-    for _ in range(100):
+    for _ in range(600):
         left = [process for process in psutil.process_iter() if _belongs(process, mark)]
         if not left:
             return

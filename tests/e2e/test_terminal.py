@@ -38,7 +38,7 @@ def test_the_answer_of_a_load_stands_first_on_a_clean_screen(redline: Redline) -
     assert last[0].startswith(url)
     if code == 0:
         assert re.match(r"throughput  [\d.]+ k?/s, p50 [\d.]+ .s", last[1])
-    assert re.match(r"✓ p99 .* < 10 s", last[2])
+    assert re.match(r"✓ p99 .* < 10 s" if code == 0 else r"[✓?] p99 .*< 10 s", last[2])
 
 
 def test_a_panel_survives_a_change_of_size(redline: Redline) -> None:

@@ -15,6 +15,7 @@ from redline.model import (
     RequestTraffic,
     StreamTraffic,
 )
+from redline.model.percentile import Effect
 from redline.model.traffic import merged_requests
 from redline.stats import TrialNumbers
 from redline.stats.objectives import DEPTHS, LoadTotals, evaluate_objective
@@ -58,12 +59,14 @@ def _by_what_is_left(
     A bound from above shows what is met, and what is not met by more than the client was late. A bound from below
     shows the opposite.
     """
-    touch = touched.get(_numbers_of(objective))
-    if touch is None or touch.leaves == "at most":
-        return _result(objective, made, at_most=touch is not None and _is_late(objective, made))
+    touch = _left(objective, made, touched)
+    if touch is None:
+        return _result(objective, made, at_most=False)
+    if touch.leaves == "at most" and objective.metric in DEPTHS:
+        return _result(objective, made, at_most=_is_late(objective, made))
     result = _result(objective, made, at_most=False)
-    shows = result.met != objective.below  # a bound from below
-    if touch.leaves == "at least" and result.known and shows:
+    shows = result.met == (objective.below if touch.leaves == "at most" else not objective.below)
+    if touch.leaves != "unknown" and result.known and shows:
         return result
     return unknown_all([objective], f"hidden by {touch.finding.kind}")[0]
 
@@ -76,10 +79,29 @@ def _is_late(objective: Objective, made: LoadTotals) -> bool:
     return totals is None or q is None or is_late_at(q, totals.lateness, totals.response)
 
 
+def _left(objective: Objective, made: LoadTotals, touched: Mapping[Numbers, Touch | None]) -> Touch | None:
+    """What is left of the objective's number: of times, or of what they make good. Longer times make fewer good."""
+    if objective.metric != "goodput":
+        return touched.get(_numbers_of(objective))
+    about = made if objective.request is None else made.of_request(objective.request) or made
+    decides: dict[Numbers, bool] = {
+        "counts": True,
+        "response times": about.good_from_due,
+        "service times": about.good_between,
+    }
+    left = [touch for numbers, touch in touched.items() if touch and decides.get(numbers)]
+    return left_by_all([replace(touch, leaves=_OF_GOOD[touch.leaves]) for touch in left])
+
+
+_OF_GOOD: Mapping[Effect, Effect] = {"at most": "at least", "at least": "at most", "unknown": "unknown"}
+"""What a bound of times says of the share that stays below a limit."""
+
+
 def _numbers_of(objective: Objective) -> Numbers:
-    return (
-        "response times" if objective.metric in DEPTHS else "counts" if objective.metric == "errors" else "throughput"
-    )
+    """The numbers that a metric belongs to. Times between messages have no lateness, as service times have none."""
+    if objective.metric in DEPTHS:
+        return "response times" if objective.times in ("", "first-message") else "service times"
+    return "counts" if objective.metric == "errors" else "throughput"
 
 
 def evaluate_all(

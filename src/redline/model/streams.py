@@ -85,6 +85,16 @@ class Good(Frozen):
     per_message_ns: int | None = omitted_if_default(None, "the time for each message after the first", gt=0)
     response_ns: int | None = omitted_if_default(None, "from due to the end", gt=0)
 
+    @property
+    def times_from_due(self) -> bool:
+        """Whether it limits times that begin when a request is due, which a late client lengthens."""
+        return self.first_message_ns is not None or self.response_ns is not None
+
+    @property
+    def times_between(self) -> bool:
+        """Whether it limits times between messages, which have no lateness, as service times have none."""
+        return self.gap_ns is not None or self.per_message_ns is not None
+
 
 class Shape(Frozen):
     """A public format of conversations: what carries its messages, which count, and which message ends it."""

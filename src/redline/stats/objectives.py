@@ -14,7 +14,7 @@ from redline.model import (
     StreamTraffic,
     Traffic,
 )
-from redline.model.streams import MESSAGE_TIMES
+from redline.model.streams import MESSAGE_TIMES, Good
 from redline.model.traffic import Requests
 from redline.quantities import duration, percent
 from redline.stats.trials import QUANTILE_OF, enough_beyond
@@ -64,6 +64,8 @@ class LoadTotals:
     streams: StreamTraffic | None = None
     conversations: int | None = None
     """The conversations that were due, if that is known: all requests, unless the scenario has several."""
+    good: Mapping[str, Good] = field(default_factory=dict)
+    """What makes conversations good, by request; the only request of a scenario has an empty label."""
 
     def of_times(self, times: str) -> "LoadTotals | None":
         """The same with these times of messages in place of response times; None if they are not known.
@@ -96,12 +98,24 @@ class LoadTotals:
     def with_requests(self, scenario: Scenario, requests: Requests) -> "LoadTotals":
         """The same totals, with those by request, unless they are not known."""
         labels = scenario.told_apart
-        if len(scenario.requests) == 1:
-            return replace(self, conversations=self.counts.due)
+        streams = zip(labels or ("",), (request.stream for request in scenario.requests), strict=True)
+        good = {label: stream.good for label, stream in streams if stream and stream.good}
+        if not labels:
+            return replace(self, conversations=self.counts.due, good=good)
         if len(labels) != len(requests):
-            return self
+            return replace(self, good=good)
         due = sum(seen.outcomes.total for of, seen in zip(scenario.requests, requests, strict=True) if of.stream)
-        return replace(self, requests=dict(zip(labels, requests, strict=True)), conversations=due)
+        return replace(self, requests=dict(zip(labels, requests, strict=True)), conversations=due, good=good)
+
+    @property
+    def good_from_due(self) -> bool:
+        """Whether a late client may be why conversations are not good; it is not where only gaps decide."""
+        return not self.good or any(good.times_from_due for good in self.good.values())
+
+    @property
+    def good_between(self) -> bool:
+        """Whether times between messages decide which conversations are good."""
+        return any(good.times_between for good in self.good.values())
 
     def of_request(self, label: str) -> "LoadTotals | None":
         """The totals of a request; None if they are not known.
@@ -121,6 +135,7 @@ class LoadTotals:
             requests={},
             streams=counted.streams,
             conversations=counts.due,
+            good={of: good for of, good in self.good.items() if of == label},
         )
 
 
@@ -157,15 +172,18 @@ def evaluate_objective(objective: Objective, measured: LoadTotals) -> EvaluatedO
 
 
 def _goodput(objective: Objective, measured: LoadTotals) -> EvaluatedObjective:
-    """Judge the share of good conversations. A client that is late only makes fewer of them good."""
+    """Judge the share of good conversations. A client that is late only makes fewer of them good.
+
+    Where only gaps decide, it makes no difference.
+    """
     if measured.streams is None or not measured.conversations:
         return EvaluatedObjective("not known", None, NO_MESSAGES)
     actual = measured.streams.good / measured.conversations
     if actual > objective.limit:
         return EvaluatedObjective("met", actual)
-    if measured.lateness.count and measured.lateness.quantile_ns(_SURELY_LATE) > _LATE_GOOD_NS:
-        late = late_text(measured.lateness.quantile_ns(_SURELY_LATE), "p99", measured.counts)
-        return EvaluatedObjective("not known", actual, late)
+    late_ns = measured.lateness.quantile_ns(_SURELY_LATE) if measured.lateness.count else 0
+    if measured.good_from_due and late_ns > _LATE_GOOD_NS:
+        return EvaluatedObjective("not known", actual, late_text(late_ns, "p99", measured.counts))
     return EvaluatedObjective("missed", actual)
 
 

@@ -1,16 +1,19 @@
 """Objectives and conditions about the messages of conversations."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
-from redline.model import Counts, Histogram, Interval, Objective, Outcomes, RequestTraffic, StreamTraffic
+from redline.model import Counts, Histogram, Interval, Objective, Outcomes, RequestTraffic, Stream, StreamTraffic
+from redline.model.streams import Good
 from redline.schema.abort_when import parse_abort_rule
 from redline.schema.objectives import parse_objectives
 from redline.search.evidence import Evidence, ProbeSlice, RequestSeen
 from redline.search.steps import reason, state_of
 from redline.stats.abort import AbortJudge
 from redline.stats.objectives import EvaluatedObjective, LoadTotals, evaluate_objective
+from tests.fakes.recordings import simulated_cell
 
 MS = 1_000_000
 
@@ -57,6 +60,36 @@ def test_goodput_is_of_all_that_were_due() -> None:
     assert judged("goodput > 95%", totals(streams(good=960))) == EvaluatedObjective("met", 0.96)
     assert judged("goodput > 97%", totals(streams(good=960))).state == "missed"
     assert judged("goodput > 97%", totals(streams(good=960), late_ms=20.0)).state == "not known"
+
+
+def test_a_late_client_is_no_excuse_where_gaps_decide_what_is_good() -> None:
+    late = totals(streams(good=960), late_ms=20.0)
+    for good, state in (
+        (Good(gap_ns=MS), "missed"),
+        (Good(per_message_ns=MS), "missed"),
+        (Good(gap_ns=MS, response_ns=MS), "not known"),
+    ):
+        assert judged("goodput > 97%", replace(late, good={"": good})).state == state
+
+
+def test_each_request_is_judged_by_what_makes_its_own_conversations_good() -> None:
+    plain = simulated_cell().scenario
+    first, gap = Good(first_message_ns=MS), Good(gap_ns=MS)
+    chat, live = (
+        plain.request.model_copy(update={"name": name, "stream": Stream(events="sse", good=good)})
+        for name, good in (("chat", first), ("live", gap))
+    )
+    mix = plain.model_copy(update={"request": chat, "others": (live, plain.request)})
+    counted = RequestTraffic(
+        completed=100, outcomes=Outcomes(ok=100), response=Histogram(), body_bytes=1, streams=streams(good=90)
+    )
+    both = totals(streams(good=90), late_ms=20.0).with_requests(mix, (counted, counted, counted))
+    assert both.good == {"chat": first, "live": gap}
+    for request, state in (("chat", "not known"), ("live", "missed"), (None, "not known")):
+        objective = Objective(metric="goodput", below=False, limit=0.95, text="", request=request)
+        assert evaluate_objective(objective, both).state == state
+    alone = totals(None).with_requests(plain.model_copy(update={"request": live}), ())
+    assert (alone.good, alone.conversations) == ({"": gap}, 1000)
 
 
 def test_without_messages_nothing_is_known() -> None:
