@@ -118,7 +118,11 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
         state = os.fstat(file.fileno())
         if not stat.S_ISREG(state.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        content = file.read(most_bytes + 1) if state.st_size <= most_bytes else None
+        content = None
+        if state.st_size <= most_bytes:
+            content = file.read(state.st_size + 1)  # as many bytes as are read for are allocated
+            if len(content) > state.st_size:  # it grew, or says no size, as those of /proc
+                content += file.read(most_bytes + 1 - len(content))
     if content is None or len(content) > most_bytes:
         raise OSError(errno.EFBIG, f"it is longer than {most_bytes >> 20} MiB", str(path))
     return content

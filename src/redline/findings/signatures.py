@@ -9,11 +9,13 @@ from redline.quantities import duration, percent
 from redline.stats.gaps import FEWEST_BESIDE
 
 MS = 1_000_000
-_PERIODS = tuple(ms * MS for ms in (1_000, 500, 250, 200, 100, 50, 40, 30, 25, 20, 16, 15, 10, 5, 4, 2))
+_PERIODS = MS * np.array((1_000, 500, 250, 200, 100, 50, 40, 30, 25, 20, 16, 15, 10, 5, 4, 2))
 """Periods of timers that people and kernels choose. The longest one that fits is meant: multiples of it are also
 multiples of its parts."""
 _EARLY, _LATE = 0.02, 0.10
 """How far from a multiple a time may be, as a share of the period: the request itself comes on top."""
+_SCREENED = 1.01
+"""Times that are this much farther are counted as well where periods are ruled out."""
 _FITS = 0.95
 """The least share of the times from half a period on that are near a multiple."""
 _OF_A_MULTIPLE = 0.05
@@ -32,7 +34,7 @@ def timer_multiples(traffic: Traffic) -> Observation | None:
     """
     values, counts = traffic.response.buckets()
     n = int(counts.sum())
-    for period_ns in _PERIODS:
+    for period_ns in _possible(values, counts):
         if found := _multiples(values, counts, period_ns):
             share = sum(found.values()) / n
             shown = ", ".join(duration(multiple * period_ns) for multiple in sorted(found)[:3])
@@ -43,6 +45,24 @@ def timer_multiples(traffic: Traffic) -> Observation | None:
             )
             return Observation(share, message)
     return None
+
+
+def _possible(values: NDArray[np.int64], counts: NDArray[np.int64]) -> list[int]:
+    """The periods that may fit: of all others there are too few times around their multiples, or none are as long."""
+    longest_ns = values.max(initial=0)
+    periods = _PERIODS[np.searchsorted(-_PERIODS, -2 * longest_ns) :]
+    multiples = longest_ns // periods + 1
+    if not len(periods) or multiples.sum() > len(values):
+        return [int(period_ns) for period_ns in periods]
+    first = np.cumsum(multiples) - multiples
+    each = np.repeat(periods, multiples)
+    middles = each * (np.arange(len(each)) - np.repeat(first, multiples) + 1)
+    ends = middles - _SCREENED * _EARLY * each, middles + _SCREENED * _LATE * each
+    below = np.concatenate(([0], np.cumsum(counts)))
+    before, until = below[np.searchsorted(values, ends)]
+    later = below[-1] - below[np.searchsorted(values, periods / 2)]
+    fits = np.add.reduceat(until - before, first) >= _FITS * later
+    return [int(period_ns) for period_ns in periods[fits]]
 
 
 def _multiples(values: NDArray[np.int64], counts: NDArray[np.int64], period_ns: int) -> dict[int, int]:
