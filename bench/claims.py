@@ -1,7 +1,8 @@
 """Tables of what studies published, and of what was measured here: `docs/studies/*/claims.md`.
 
-`python -m bench.claims` writes them from `claims.yaml` and the stored reports beside it. No number of a table is
-written by hand. A claim *agrees* only if the interval lies within what was published, *differs* only if outside.
+`python -m bench.claims` writes them, and `runs.txt` with the runs behind them, from `claims.yaml` and the stored
+reports beside it. No number of a table is written by hand. A claim *agrees* only if the interval lies within what was
+published, *differs* only if outside.
 `python -m bench.claims STUDY NAME=DIR...` first stores the reports of runs, under these names.
 """
 
@@ -223,7 +224,7 @@ def _repeat(name: str, study: str) -> tuple[str, str, str]:
 
 
 def page(study: str) -> str:
-    """The table of a study's claims, and the runs that it rests on."""
+    """The table of a study's claims."""
     of_study = claims(study)
     lines = [
         f"# Published claims: {study}",
@@ -235,13 +236,18 @@ def page(study: str) -> str:
         "|---|---|---|---|",
     ]
     lines += [f"| {each['id']} | {each['claim']} |{'| '.join(_row(each, study))} |" for each in of_study]
-    lines += ["", "Earlier versions of Redline made the runs:", ""]
-    for name in _used(of_study):
-        version, commit, command = _repeat(name, study)
-        command = re.sub(r" -o \S+", "", command)
-        named = commit if version == VERSION else f"Redline {version}, {commit}"
-        lines.append(f"- `{name}` ({named}): `{command}`")
+    lines += ["", "Earlier versions of Redline made [the runs](runs.txt)."]
     return "\n".join(lines) + "\n"
+
+
+def runs(study: str) -> str:
+    """A line for each run behind the table: its name, what made it, and its command."""
+    lines = []
+    for name in _used(claims(study)):
+        version, commit, command = _repeat(name, study)
+        named = commit if version == VERSION else f"Redline {version}, {commit}"
+        lines.append(f"{name} ({named}): {re.sub(r' -o [^ ]+', '', command)}\n")
+    return "".join(lines)
 
 
 def studies() -> list[str]:
@@ -259,3 +265,4 @@ if __name__ == "__main__":
         store(sys.argv[1], {name: _markdown(folder) for name, folder in (each.split("=", 1) for each in sys.argv[2:])})
     for each in studies():
         (STUDIES / each / "claims.md").write_text(page(each), encoding="utf-8")
+        (STUDIES / each / "runs.txt").write_text(runs(each), encoding="utf-8")

@@ -169,7 +169,7 @@ HOST_MODE = Rule(
     note=0.25,
     scatters=True,
     text="""*From five trials on.* How much faster or slower the server's cores were than in the run's median trial, by
-    a fixed piece of work before and after the load. [What it shows](statistics.md#the-speed-of-cores).
+    a fixed piece of work before and after the load. [What it shows](simulations.md#the-speed-of-cores).
 
     A core slows down by a third or more while another hardware thread, perhaps another guest's, runs on it. Fixed work
     varies by 15% within one mode.

@@ -18,6 +18,8 @@ PUBLISHED = {
 def test_a_page_of_claims_is_what_the_stored_reports_say(study: str) -> None:
     written = (claims.STUDIES / study / "claims.md").read_text(encoding="utf-8")
     assert written == claims.page(study), "python -m bench.claims writes it anew"
+    runs = (claims.STUDIES / study / "runs.txt").read_text(encoding="utf-8")
+    assert runs == claims.runs(study) != "", "python -m bench.claims writes it anew"
     assert f"({study}/claims.md)" in (claims.STUDIES / f"{study}.md").read_text(encoding="utf-8")
 
 
