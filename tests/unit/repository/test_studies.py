@@ -87,6 +87,14 @@ def test_all_that_is_asked_of_tapir_fits_into_a_night() -> None:
     assert asked(plan) == asked(json.loads(whole.stdout))
 
 
+def test_servers_are_compared_by_their_own_clocks_in_duets_too() -> None:
+    suite = STUDIES.parents[1] / "suites" / "timestamp.yaml"
+    done = CliRunner().invoke(app, ["check", str(suite), "-l", "even", "--json"], catch_exceptions=False)
+    plan = json.loads(done.stdout)
+    pairs, starts = 5, 5
+    assert plan["duets"] == pairs * starts
+
+
 @pytest.mark.parametrize(
     ("flags", "hours"), [((), 209), (("--quick", "-u", "128", "-m", "SimpleGet,PostBytes"), 7)], ids=["all", "a part"]
 )
