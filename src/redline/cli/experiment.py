@@ -91,7 +91,7 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         question.settle()
     stores, reports = zip(*outcome.parts, strict=True)
     _print(session.store, stores, reports[-1], output, console, interrupted=outcome.interrupted)
-    if output.command == "run" and outcome.undecided and outcome.undecided.groups and not outcome.interrupted:
+    if output.command == "run" and outcome.undecided and outcome.undecided.names and not outcome.interrupted:
         more = f"{math.ceil(outcome.undecided.round_ns / 60e9)}m"
         how = f"{places.own_name()} run --resume {session.store.folder} {part('more', more)}"
         text = f"{known_text(outcome.undecided, 0)}: {how}"
