@@ -183,10 +183,10 @@ def _row(claim: dict[str, Any], study: str) -> tuple[str, str]:
     """What was measured, and the verdict."""
     (kind,) = (kind for kind in KINDS if kind in claim)
     value = claim[kind]
+    figures = {name: measured(each, study).text for name, each in claim.get("figures", {}).items()}
     match kind:
         case "measured":
             figure = measured(value, study)
-            figures = {name: measured(each, study).text for name, each in claim.get("figures", {}).items()}
             because = str(claim.get("because", "")).format(**figures)
             return f" {figure.text} {_runs(value)} ", verdict(figure, claim["expected"], because)
         case "nearest":
@@ -195,7 +195,7 @@ def _row(claim: dict[str, Any], study: str) -> tuple[str, str]:
             return "", f"not measured{f': {value}' if value else ''}"
         case "cannot":
             return "", f"cannot be measured here, because {value}"
-    return f" `{value}` ", f"done: {claim['what']}"
+    return f" `{value}` ", f"done: {str(claim['what']).format(**figures)}"
 
 
 def _names(reference: Any) -> Iterator[str]:

@@ -84,6 +84,32 @@ def test_kill_9_loses_at_most_the_trial_in_flight(redline: Redline, lab: Lab) ->
     assert after.recordings[: len(kept)] == kept
 
 
+def test_kill_9_within_further_starts_loses_at_most_the_one_in_flight(redline: Redline, lab: Lab) -> None:
+    """Two trials never decide a comparison, and equal servers are seldom sure: the run goes on until it is killed."""
+    planned = 2 * 2
+    suite = lab.suite("good.one, good.two", trials=2, more="baseline: good.one\ndesign: interleaved")
+    process = redline.start("run", suite, "-o", "out", "--more", "10m", "--verbose")
+    _wait_for_recordings(redline, planned + 1)
+    process.kill()
+    _, said = process.communicate(timeout=60)
+    assert "so far 0 comparisons sure, 0 decided, 1 undecided (good.two.SimpleGet.saturate)" in said
+    kept = stored(redline).recordings
+    _nothing_is_left(redline)
+    done = redline("run", "--resume", "out", "--json")
+    assert Report.model_validate(done.json).run.complete
+    after = stored(redline)
+    assert after.recordings[: len(kept)] == kept
+    assert len(after.recordings) > planned
+    redline("run", "--resume", "out", "--more", "1ms", "--json").measured()
+    assert stored(redline).recordings == after.recordings, "no start fits into the time"
+
+
+def test_only_a_run_that_compares_goes_on(redline: Redline, lab: Lab) -> None:
+    suite = lab.suite("good.one")
+    redline("run", suite, "-o", "out", "--more", "1m").refused(2, "has no baseline", "--more")
+    assert not (redline.folder / "out").exists()
+
+
 def test_a_run_of_other_servers_is_not_mixed_in(redline: Redline, lab: Lab) -> None:
     suite = lab.suite("good.one", trials=50)
     process = redline.start("run", suite, "-o", "out")

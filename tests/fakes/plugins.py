@@ -26,6 +26,7 @@ from redline.model import (
     Variant,
 )
 from redline.ports import Building, BuildOutcome, Drive, DuetDrive, Endpoint, Launch
+from redline.running.quiet import Look
 from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import simulated_recording
 
@@ -161,6 +162,7 @@ class QuietListener:
     intervals: int = 0
     judged: list[Precision] = field(default_factory=list)
     compared_starts: list[int] = field(default_factory=list)
+    waits: list[tuple[Look | None, float]] = field(default_factory=list)
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         self.started.append(planned.position)
@@ -188,6 +190,12 @@ class QuietListener:
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         self.ended.append(recording.position)
+
+    def waiting(self, look: Look, at_most_s: float) -> None:
+        self.waits.append((look, at_most_s))
+
+    def waited(self, last: Look | None, waited_s: float) -> None:
+        self.waits.append((last, waited_s))
 
     def compared(self, run: Run) -> None:
         self.compared_starts.append(len(run.duets))

@@ -179,8 +179,14 @@ class RunFlags(TurnFlags, SuiteFlags):
     output: Path | None = flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = flag("--resume", "DIR", "Resume a run that stopped.")
     on: str | None = flag("--on", "ADDRESS", "Run on the hosts of a Ray cluster: its address, or `auto`.")
+    more: str | None = flag("--more", "TIME", "Then further starts of what is not sure, the undecided first.")
     fail_on: list[FailOnVerdict] = repeated("--fail-on", "slower|inconclusive", _FAIL_ON)
-    wait_quiet: bool = switch("--wait-quiet", _WAIT_QUIET)
+    wait_quiet: str | None = optional(
+        "--wait-quiet",
+        "TIME",
+        "Each start waits until other processes leave the machine idle; 5 minutes in all, or TIME.",
+        defaults.QUIET,
+    )
     json: bool = switch("--json", _AS_JSON)
 
 

@@ -1,5 +1,6 @@
 """Run an experiment and print its report: the common body of `redline run`, `ab` and `limit`."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,20 +16,23 @@ from redline.cli import exits, question
 from redline.cli.browser import open_page
 from redline.cli.commands.check import show_overrun, show_plans
 from redline.cli.quiet import wait_until_quiet
-from redline.cli.session_view import SessionView
+from redline.cli.session_view import SessionView, known_text
 from redline.cli.show import insist, show
 from redline.cli.streams import write_document
 from redline.cli.telemetry import Meter
+from redline.errors import UsageError
 from redline.model import CellReport, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.views import has_result
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.parallel import check_cores
+from redline.running.quiet import Quiet
 from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
 from redline.watching.machine import plan_placement
+from redline.wording import part
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,8 @@ class Output:
 
     `command` resumes an interrupted experiment. Unless `is_kept`, the directory is removed when the command ends. A
     `meter` follows the loads. If it `opens`, the page is shown in a browser. If it `is_brief`, people get the answer
-    of a run, and where all the rest is.
+    of a run, and where all the rest is. With `quiet`, each start of a run waits for a quiet machine; a run makes
+    further starts for `more_ns`.
     """
 
     command: str
@@ -48,6 +53,8 @@ class Output:
     meter: Meter | None = None
     opens: bool = False
     is_brief: bool = False
+    quiet: Quiet | None = None
+    more_ns: int = 0
 
 
 def create(
@@ -80,10 +87,15 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
     with _resumable(session.store, output, console):
         if output.wait_quiet:
             wait_until_quiet(console)
-        outcome = session.execute(is_kept=output.is_kept)
+        outcome = session.execute(is_kept=output.is_kept, more_ns=output.more_ns, quiet=output.quiet)
         question.settle()
     stores, reports = zip(*outcome.parts, strict=True)
     _print(session.store, stores, reports[-1], output, console, interrupted=outcome.interrupted)
+    if output.command == "run" and outcome.undecided and outcome.undecided.names and not outcome.interrupted:
+        more = f"{math.ceil(outcome.undecided.round_ns / 60e9)}m"
+        how = f"{places.own_name()} run --resume {session.store.folder} {part('more', more)}"
+        text = f"{known_text(outcome.undecided, 0)}: {how}"
+        console.print(text, soft_wrap=True, highlight=False, markup=False)
     missing = not_run(session.store.manifest().plan) if output.fail_on else ()
     _exit(exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on, missing))
 
@@ -125,12 +137,23 @@ def finish_resumed(
 ) -> None:
     """Resume the experiment of any kind in a folder, up to a number of trials or for a longer time."""
     view = SessionView(console, output.meter)
+    if output.more_ns:
+        check_compares(RunStore(folder).manifest().plan.suite, folder)
     workplace.take_turn()
     session = running.resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, running.SearchSession):
         finish_search(session, output, view, console)
     else:
         finish(session, output, console)
+
+
+def check_compares(suite: Suite, where: Path) -> None:
+    """Raise UsageError unless a suite compares servers in a run: further starts are for what is undecided."""
+    if not any(suite.baseline_of(variant.slug) for variant in suite.variants):
+        raise UsageError(
+            f"{where} has no baseline, so nothing of it is undecided, and {part('more')} adds nothing",
+            hint=f"add rounds with {part('trials')}, or name a baseline",
+        )
 
 
 def _print(

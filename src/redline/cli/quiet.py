@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli.show import OneLine
+from redline.document.format import duration
 from redline.quantities import percent
 from redline.running import quiet
 from redline.running.quiet import AT_MOST_S, Look, Shares
@@ -31,6 +32,20 @@ def wait_until_quiet(
     text = f"the machine is not quiet after {last.waited_s:.0f} s: {_seen(last)}; measuring all the same"
     console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
     return False
+
+
+def waiting_text(look: Look, at_most_s: float) -> str:
+    """What a start waits for, and how long."""
+    until = f"{duration(look.waited_s * 1e9)} of at most {duration(at_most_s * 1e9)}"
+    return f"waiting for the machine to be quiet: {_seen(look)}; {until}"
+
+
+def waited_text(last: Look | None, waited_s: float) -> str:
+    """How long a start has waited, and whether the machine is quiet now."""
+    took = duration(waited_s * 1e9)
+    if last is None:
+        return f"waited {took} for the machine to be quiet"
+    return f"the machine is not quiet after {took}: {_seen(last)}; measuring all the same, and no start waits any more"
 
 
 def _seen(look: Look) -> str:

@@ -13,9 +13,11 @@ from rich.text import Text
 from redline.analysis.compare import comparisons_so_far
 from redline.analysis.distributions import start_name
 from redline.analysis.so_far import TrialsSoFar
+from redline.analysis.undecided import Undecided
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
+from redline.cli.quiet import waited_text, waiting_text
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.show import insist
 from redline.cli.telemetry import Meter, MeteredTrial
@@ -47,6 +49,7 @@ from redline.ports import BuildOutcome
 from redline.render.terminal import COLOURS
 from redline.report.bars import sparkline
 from redline.report.trials import precision_text
+from redline.running.quiet import Look
 from redline.running.trial import Step
 from redline.storage.runs import RunStore
 from redline.suite import expected_length_ns
@@ -100,6 +103,10 @@ class SessionView:
         """Show the trials of a plan."""
         return TrialsView(plan, done, self._console, self._meter)
 
+    def known(self, known: Undecided, left_ns: int) -> None:
+        """Print what is known so far, what is not sure yet, and the time that this takes and that is left."""
+        self._console.print(known_text(known, left_ns), style="bold", highlight=False, soft_wrap=True)
+
     def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0) -> "SearchView":
         """Show the search on a cell: with a panel, or, if others are searched meanwhile, its name on each line."""
         from redline.cli.search_view import SearchedSoFar, SearchView  # noqa: PLC0415 - few commands search
@@ -123,6 +130,20 @@ class SessionView:
     def print_error(self, error: RedlineError) -> None:
         """Print an error among the lines of its search."""
         insist(self._console, f"    {error}", "red")
+
+
+def known_text(known: Undecided, left_ns: int) -> str:
+    """`so far 3 comparisons sure, 1 decided, 2 undecided (…); a start of each … takes about 4 min, and 1 h is left`."""
+    named, many = ", ".join(known.names[:_MOST_COMPARED]), len(known.names) - _MOST_COMPARED
+    who = f" ({named}{f' and {many} more' if many > 0 else ''})" if named else ""
+    text = f"so far {count(known.sure, 'comparison')} sure, {known.decided} decided, "
+    text += f"{len(known.names)} undecided{who}"
+    if known.impossible:
+        text += f", {known.impossible} impossible"
+    if not known.groups:
+        return f"{text}; nothing is left to decide"
+    text += f"; a start of each that is not sure takes about {duration(known.round_ns)}"
+    return f"{text}, and {duration(left_ns)} is left" if left_ns > 0 else text
 
 
 def pace(rate_per_s: float, response: Histogram) -> str:
@@ -239,6 +260,15 @@ class TrialsView(Panel):
                 self._failures.add(failed)
                 text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {said}", style=COLOURS[Grade.WARN])
             self.print(text)
+
+    def waiting(self, look: Look, at_most_s: float) -> None:
+        """Show what a start waits for."""
+        text = Text(waiting_text(look, at_most_s))
+        self.show(lambda _console: (text,), now=True)
+
+    def waited(self, last: Look | None, waited_s: float) -> None:
+        """Print how long a start has waited."""
+        self.print(Text(waited_text(last, waited_s), style="dim" if last is None else COLOURS[Grade.WARN]))
 
     def compared(self, run: Run) -> None:
         """Show how servers compare by all starts so far, as the report would say."""

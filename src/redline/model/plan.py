@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -444,6 +445,21 @@ class Plan(Frozen):
     def length(self) -> int:
         """The number of trials and duets, those with a profiler included."""
         return len(self.trials) + len(self.duets) + len(self.profiled) + len(self.sampled)
+
+    @property
+    def next_position(self) -> int:
+        """The position of the next trial or duet that is added."""
+        all_ = (*self.trials, *self.duets, *self.profiled, *self.sampled)
+        return 1 + max((step.position for step in all_), default=-1)
+
+    def only(self, done: AbstractSet[int]) -> "Plan":
+        """The plan without trials and duets, those with a profiler aside, that are not at these positions."""
+        return self.model_copy(
+            update={
+                "trials": tuple(trial for trial in self.trials if trial.position in done),
+                "duets": tuple(duet for duet in self.duets if duet.position in done),
+            }
+        )
 
     @property
     def not_run_here(self) -> dict[str, str]:

@@ -38,12 +38,23 @@ class Workbench:
     environment: Environment
     pairs: tuple[HostPair, ...] = ()
 
-    def executor(self, plan: Plan, store: RunStore, listener: TrialListener, *, log_is_kept: bool = True) -> Executor:
-        """Return the executor of a plan. `log_is_kept` says whether users can read the logs afterwards."""
+    def executor(
+        self,
+        plan: Plan,
+        store: RunStore,
+        listener: TrialListener,
+        *,
+        log_is_kept: bool = True,
+        before: Callable[[], None] = lambda: None,
+    ) -> Executor:
+        """Return the executor of a plan. `log_is_kept` says whether users can read the logs afterwards.
+
+        It calls `before` each start on this machine.
+        """
         if self.pairs:
             there: Executor = hosts_by_name().HostsExecutor(plan, self.pairs, store, listener)
             return there
-        return running.LocalExecutor(plan, self.tools, store, listener, log_is_kept)
+        return running.LocalExecutor(plan, self.tools, store, listener, log_is_kept, before)
 
     def interrupt(self) -> None:
         """End the loads that run on other hosts early."""

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,13 +16,17 @@ from redline.storage.runs import RunStore
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """Runs trials and duets of a plan on this machine, with their logs in the run's directory."""
+    """Runs trials and duets of a plan on this machine, with their logs in the run's directory.
+
+    It calls `before` each start of servers.
+    """
 
     plan: Plan
     tools: Tools
     store: RunStore
     listener: TrialListener
     log_is_kept: bool = True
+    before: Callable[[], None] = lambda: None
 
     def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
         """Run steps in order. Yields their recordings."""
@@ -34,6 +38,7 @@ class LocalExecutor:
         trial = start[0]
         if trial.position > 0:
             time.sleep(self.plan.suite.rest_ns / 1e9)
+        self.before()
         if isinstance(trial, PlannedDuet):
             duets = tuple(step for step in start if isinstance(step, PlannedDuet))
             yield from run_start(self._duets(duets), self.tools)

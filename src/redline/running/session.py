@@ -5,6 +5,7 @@ capacities that rates are shares of are measured first, as a run in RUN/capacity
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from redline import running
 from redline.analysis import capacities
 from redline.analysis.results import GrowingRun
 from redline.analysis.unanswered import unanswered
+from redline.analysis.undecided import Undecided, what_is_undecided
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.launching.touched import touched_in
 from redline.model import (
@@ -37,16 +39,20 @@ from redline.ports import Building, BuildOutcome, Launcher
 from redline.quantities import duration
 from redline.running.assembly import Workbench, hosts_by_name
 from redline.running.manifests import Source, new_manifest
+from redline.running.quiet import Quiet
 from redline.running.rounds import decide_by, run_trials
 from redline.running.same_builds import same_builds
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore, capacity_store
 from redline.suite import (
     Capacities,
+    affordable,
     capacity_loads,
+    expected_starts_ns,
     make_capacity_plan,
     make_plan,
     with_budget,
+    with_further_starts,
     with_rounds,
     without_profiles,
 )
@@ -79,6 +85,9 @@ class SessionListener(Protocol):
     def trials(self, plan: Plan, done: int) -> AbstractContextManager[TrialListener]:
         """The trials of a plan are about to be run; `done` trials were run before."""
 
+    def known(self, known: Undecided, left_ns: int) -> None:
+        """What is known before further starts, for which there is so much time, or after the last."""
+
     def cell(
         self, cell: Cell, number: int, cells: int, *, alone: bool, left_ns: int
     ) -> AbstractContextManager["running.SearchListener"]:
@@ -94,10 +103,11 @@ class SessionListener(Protocol):
 
 @dataclass(frozen=True)
 class SessionEnd:
-    """How far a run came: the parts that have something to show, in order."""
+    """How far a run came: the parts that have something to show, in order, and what of the last is undecided."""
 
     parts: tuple[tuple[RunStore, Report], ...]
     interrupted: bool
+    undecided: Undecided | None = None
 
 
 @dataclass(frozen=True)
@@ -170,8 +180,11 @@ class RunSession:
             extend_budget(store, budget_ns)
         return cls(store, bench, built.unavailable, listener)
 
-    def execute(self, *, is_kept: bool = True) -> SessionEnd:
+    def execute(self, *, is_kept: bool = True, more_ns: int = 0, quiet: Quiet | None = None) -> SessionEnd:
         """Run the rest of the session, and write the views. Messages name no log unless the directory `is_kept`.
+
+        Then make further starts of what is not sure for `more_ns`, of what is undecided first. With `quiet`, each
+        start waits for a quiet machine, which takes none of that time.
 
         Raises DriveError if a comparison within a budget ends without an answer: a start failed, or too little
         was measured.
@@ -182,7 +195,7 @@ class RunSession:
             planned = self.store.exists
             if not planned:
                 self.listener.part(1, first)
-            interrupted = not planned and self._measure(first, is_kept=is_kept)
+            interrupted = not planned and self._measure(first, quiet, is_kept=is_kept)
             shown.append((first, running.write_run_views(first)))
             if interrupted:
                 return SessionEnd(tuple(shown), interrupted)
@@ -191,11 +204,39 @@ class RunSession:
             self.listener.part(2, self.store)
         if self.store.manifest().same is not None:
             return SessionEnd(((self.store, running.write_run_views(self.store, is_kept=is_kept)),), interrupted=False)
-        interrupted = self._measure(self.store, is_kept=is_kept)
+        interrupted = self._measure(self.store, quiet, is_kept=is_kept)
         report, run = running.write_run_views(self.store, is_kept=is_kept), self.store.run()
         if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered(run, report)):
             raise error
-        return SessionEnd((*shown, (self.store, report)), interrupted)
+        known = what_is_undecided(run.manifest.plan, report)
+        if more_ns and not interrupted:
+            report, interrupted, known = self._go_on(report, more_ns, quiet, is_kept=is_kept)
+        return SessionEnd((*shown, (self.store, report)), interrupted, known)
+
+    def _go_on(
+        self, report: Report, more_ns: int, quiet: Quiet | None, *, is_kept: bool
+    ) -> tuple[Report, bool, Undecided]:
+        """Make rounds of what is not sure until the time is over. Returns whether that was interrupted.
+
+        Each round is planned when it begins and stored at once, so a session that is cut off can be resumed. `pace` is
+        how much longer than expected the last round took.
+        """
+        left_ns, grown_ns, interrupted, pace = more_ns, more_ns, False, 1.0
+        while True:
+            plan = self.store.manifest().plan
+            known = what_is_undecided(plan, report, pace)
+            self.listener.known(known, left_ns)
+            groups = affordable(plan, known.groups, left_ns / pace)
+            if interrupted or report.run.aborted_by or not groups:
+                return report, interrupted, known
+            began_ns = time.monotonic_ns() - _waited_ns(quiet)
+            with self.store.locked():
+                self.store.forget_enough()
+                self.store.extend(with_further_starts(plan, self.store.positions(), groups, grown_ns))
+            grown_ns, interrupted = 0, self._measure(self.store, quiet, is_kept=is_kept, decides=False)
+            report = running.write_run_views(self.store, is_kept=is_kept)
+            took_ns = time.monotonic_ns() - _waited_ns(quiet) - began_ns
+            left_ns, pace = left_ns - took_ns, max(1.0, took_ns / expected_starts_ns(plan, groups))
 
     def _plan_second(self, first: RunStore) -> None:
         """Give the other loads their rates, and write the manifest of the run."""
@@ -219,21 +260,35 @@ class RunSession:
                 hosts_by_name().calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration")
             )
 
-    def _measure(self, store: RunStore, *, is_kept: bool) -> bool:
-        """Run the rest of the plan. Returns whether it was interrupted."""
+    def _measure(self, store: RunStore, quiet: Quiet | None, *, is_kept: bool, decides: bool = True) -> bool:
+        """Run the rest of the plan, which may end early if it `decides`. Returns whether it was interrupted."""
         leave_cores(self.bench)
         with store.locked():
             plan = store.manifest().plan
             growing = GrowingRun()
             with self.listener.trials(plan, len(store.positions())) as listener:
-                decide = partial(decide_by, growing, listener)
-                executor = self.bench.executor(plan, store, listener, log_is_kept=is_kept)
+                decide = partial(decide_by, growing, listener) if decides else _never_enough
+                before = _at_once if quiet is None else partial(quiet.wait, listener.waiting, listener.waited)
+                executor = self.bench.executor(plan, store, listener, log_is_kept=is_kept, before=before)
                 try:
                     self._calibrate(store, plan)
                     run_trials(plan, store, executor, listener, decide)
                 except KeyboardInterrupt:
                     return True
         return False
+
+
+def _never_enough(_run: Run) -> None:
+    """Rounds that were planned because something is undecided are all made."""
+
+
+def _at_once() -> None:
+    """A start waits for nothing."""
+
+
+def _waited_ns(quiet: Quiet | None) -> int:
+    """How long this session has waited for the machine to be quiet."""
+    return 0 if quiet is None else round(quiet.waited_s * 1e9)
 
 
 def _profilable(plan: Plan, bench: Workbench, listener: SessionListener) -> Plan:

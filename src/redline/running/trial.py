@@ -23,6 +23,7 @@ from redline.model import (
     Stage,
 )
 from redline.ports import Endpoint, Launch, LoadOptions, Profiler
+from redline.running.quiet import Look
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
 
 Step = PlannedTrial | PlannedDuet
@@ -58,6 +59,12 @@ class TrialListener(Protocol):
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """The duet's recording is stored."""
+
+    def waiting(self, look: Look, at_most_s: float) -> None:
+        """A start waits until the machine is quiet, for so long at most."""
+
+    def waited(self, last: Look | None, waited_s: float) -> None:
+        """A start has waited; the machine is not quiet yet if there is a last look."""
 
     def compared(self, run: Run) -> None:
         """These are all starts so far of servers that are compared in duets alone, within a budget."""

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from redline.schema.objectives import parse_objectives
     from redline.schema.suite import DETECTION_NS
     from redline.suite.catalogue import Catalogue
+    from redline.suite.extending import affordable, with_budget, with_further_starts, with_rounds
     from redline.suite.loading import (
         load_catalogue,
         load_libraries,
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
         capacity_slug,
         draw_places,
         expected_length_ns,
+        expected_starts_ns,
         expected_trial_ns,
         least_length_ns,
         make_capacity_plan,
         make_plan,
         make_search_plan,
         to_search,
-        with_budget,
-        with_rounds,
         without_profiles,
     )
     from redline.suite.validate.overrides import Overrides

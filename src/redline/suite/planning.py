@@ -113,27 +113,8 @@ def _plan(
             skipped.append(Skipped(slug=planned.slug, reason=cell, cause="machine"))
     wanted: list[tuple[str, ...]] = [(cell_id,) for cell_id in cells] if suite.alone else []
     wanted += _duets(suite, cells) if suite.has_duets else []
-    trials, duets = _rounds(suite, cells, wanted, range(suite.trials), first_position=0)
+    trials, duets = rounds_of(suite, cells, dict.fromkeys(range(suite.trials), wanted), first_position=0)
     return Plan(suite=suite, cells=cells, trials=trials, duets=duets, skipped=tuple(skipped))
-
-
-def with_rounds(plan: Plan, trials: int) -> Plan:
-    """The plan extended to `trials` rounds."""
-    rounds = 1 + max((step.round for step in plan.steps), default=-1)
-    alone = [(trial.cell_id,) for trial in plan.trials if trial.round == 0]
-    wanted = (*alone, *(duet.cell_ids for duet in plan.duets if duet.round == 0))
-    more = _rounds(plan.suite, plan.cells, wanted, range(rounds, trials), first_position=plan.length)
-    return plan.extended(plan.suite.lasting(max(trials, plan.suite.trials)), *more)
-
-
-def with_budget(plan: Plan, budget_ns: int) -> Plan:
-    """The plan with a longer budget, and further rounds of the same starts."""
-    auto = plan.suite.auto
-    assert auto is not None, "a plan with a budget"
-    assert auto.budget_ns is not None, "a plan with a budget"
-    trials = max(plan.suite.trials, -(-plan.suite.trials * budget_ns // auto.budget_ns))
-    longer = plan.extended(plan.suite.lasting(plan.suite.trials, budget_ns), (), ())
-    return with_rounds(longer, trials)
 
 
 def _with_profiles(plan: Plan) -> Plan:
@@ -144,7 +125,7 @@ def _with_profiles(plan: Plan) -> Plan:
             if reason := cannot_profile(cell.variant, profile):
                 without[_without_profile(cell.variant, profile, reason, "suite")] = None
             else:
-                position = plan.length + len(wanted)
+                position = plan.next_position + len(wanted)
                 wanted.append(PlannedTrial(cell_id=cell.id, round=0, position=position, seed=seed, profile=profile))
     return plan.profiling(tuple(wanted), tuple(without))
 
@@ -160,7 +141,8 @@ def _with_samples(plan: Plan) -> Plan:
         without |= reasons
         if not reasons:
             wanted.append(cell_ids)
-    _, duets = _rounds(plan.suite, plan.cells, wanted, range(_SAMPLED_STARTS), first_position=plan.length)
+    starts = dict.fromkeys(range(_SAMPLED_STARTS), wanted)
+    _, duets = rounds_of(plan.suite, plan.cells, starts, first_position=plan.next_position)
     return plan.sampling(tuple(duet.sampled() for duet in duets), tuple(without))
 
 
@@ -209,13 +191,13 @@ def _without_profile(variant: Variant, profile: Profile, reason: str, cause: Lit
     return Skipped(slug=f"{variant.slug}: {profile}", reason=reason, cause=cause)
 
 
-def _rounds(
-    suite: Suite, cells: Mapping[str, Cell], wanted: Sequence[tuple[str, ...]], rounds: range, first_position: int
+def rounds_of(
+    suite: Suite, cells: Mapping[str, Cell], rounds: Mapping[int, Sequence[tuple[str, ...]]], first_position: int
 ) -> tuple[tuple[PlannedTrial, ...], tuple[PlannedDuet, ...]]:
-    """Plan the cells and duets once per round, in the order that the seed gives the round."""
+    """Plan the cells and duets of each round once, in the order that the seed gives the round."""
     order = [
         (round_index, cell_ids)
-        for round_index in rounds
+        for round_index, wanted in rounds.items()
         for cell_ids in sorted(wanted, key=lambda names: _place(suite, cells, names, round_index))
     ]
     trials, duets, started = list[PlannedTrial](), list[PlannedDuet](), set[tuple[int, str]]()
@@ -353,6 +335,20 @@ def _alive(plan: Plan, duet: PlannedDuet) -> list[Cell]:
     """The cells of a duet, with the baseline's cell once more as the control. Every cell has the time of a trial."""
     cells = [plan.cells[cell_id] for cell_id in (*duet.cell_ids, duet.cell_ids[0])]
     return cells if duet.profile is None else [cell.under_samplers for cell in cells]
+
+
+def expected_starts_ns(plan: Plan, wanted: Sequence[tuple[str, ...]]) -> int:
+    """The estimated time of one more start of these cells and duets, in nanoseconds, with the longest warm-ups."""
+    spent_ns, started = 0, set[str]()
+    for cell_ids in wanted:
+        cells, servers = [plan.cells[cell_id] for cell_id in cell_ids], _servers(plan.cells, cell_ids)
+        alive = cells if len(cells) == 1 else [*cells, cells[0]]
+        again_ns = plan.suite.warmup_again_ns if servers in started and len(cells) > 1 else None
+        if servers not in started or len(cells) == 1:
+            spent_ns += plan.suite.rest_ns + sum(map(_overhead_ns, alive))
+        spent_ns += sum(_loaded_ns(cell if again_ns is None else cell.warming_up_for(again_ns)) for cell in alive)
+        started.add(servers)
+    return spent_ns
 
 
 def _duets_ns(plan: Plan, duets: Sequence[PlannedDuet], loaded_ns: Callable[[PlannedDuet], int]) -> int:
@@ -494,7 +490,8 @@ def make_search_plan(whole: Suite, suites: Sequence[Suite], unavailable: Mapping
     # Probes take as much of a recording as they need, at speeds of their own.
     plans = [_with_profiles(_plan(suite, suite.loads, unavailable, None)) for suite in suites]
     cells = {cell_id: cell for plan in plans for cell_id, cell in plan.cells.items()}
-    trials, _ = _rounds(whole, cells, [(cell_id,) for cell_id in cells], range(whole.trials), first_position=0)
+    wanted = [(cell_id,) for cell_id in cells]
+    trials, _ = rounds_of(whole, cells, dict.fromkeys(range(whole.trials), wanted), first_position=0)
     skipped = dict.fromkeys(skipped for plan in plans for skipped in plan.skipped)
     return Plan(suite=whole, cells=cells, trials=trials, skipped=tuple(skipped))
 

@@ -2,8 +2,10 @@
 
 import csv
 import gzip
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +16,7 @@ STUDIES = Path(__file__).parents[3] / "docs" / "studies"
 PAGES = sorted(STUDIES.glob("*.md"))
 FIGURE = re.compile(r"[\u2212+]\d[\d,.]*%(?: \[[^\]]*\])?|\d[\d.]* (?:k/s|ms|µs) ±[\d.]+%")
 MOST_WORDS = 1500
+HOUR_NS = 3600 * 10**9
 
 
 def reported(study: str) -> str:
@@ -64,6 +67,32 @@ def test_the_rates_while_warming_up_are_those_of_the_recording() -> None:
         assert words in page
         rate = float(re.findall(r"\d+,\d+", words)[0].replace(",", ""))
         assert abs(rates[server, second] - rate) <= 60, words
+
+
+def test_all_that_is_asked_of_tapir_fits_into_a_night() -> None:
+    """Four hours for all, and as many for what is not sure: what its first lines and the page of the study say."""
+    suite = STUDIES.parents[1] / "suites" / "tapir-night.yaml"
+    done = CliRunner().invoke(app, ["check", str(suite), "--json"], catch_exceptions=False)
+    plan = json.loads(done.stdout)
+    assert plan["expected_length_ns"] == 4 * HOUR_NS
+    assert plan["least_length_ns"] < 2 * HOUR_NS
+    command = "redline run suites/tapir-night.yaml --more 4h"
+    assert command in suite.read_text()
+    assert command in (STUDIES / "tapir.md").read_text()
+    whole = CliRunner().invoke(app, ["check", str(suite.with_name("tapir.yaml")), "--json"], catch_exceptions=False)
+
+    def asked(document: Any) -> set[str]:
+        return {cell["slug"] for cell in document["cells"] if cell["role"] == "subject"}
+
+    assert asked(plan) == asked(json.loads(whole.stdout))
+
+
+def test_servers_are_compared_by_their_own_clocks_in_duets_too() -> None:
+    suite = STUDIES.parents[1] / "suites" / "timestamp.yaml"
+    done = CliRunner().invoke(app, ["check", str(suite), "-l", "even", "--json"], catch_exceptions=False)
+    plan = json.loads(done.stdout)
+    pairs, starts = 5, 5
+    assert plan["duets"] == pairs * starts
 
 
 @pytest.mark.parametrize(

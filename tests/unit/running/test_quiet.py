@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from rich.console import Console
 
-from redline.cli.quiet import wait_until_quiet
+from redline.cli.quiet import wait_until_quiet, waited_text, waiting_text
 from redline.running import quiet
 from redline.running.quiet import Look, Shares
 
@@ -72,3 +72,32 @@ def test_every_look_but_the_last_is_told_with_the_time_waited() -> None:
     machine, told = Machine((BUSY, QUIET)), list[Look]()
     assert quiet.wait_until_quiet(told.append, machine.look, lambda: machine.now) is None
     assert told == [Look(*BUSY, 1.0), Look(*QUIET, 2.0), Look(*QUIET, 3.0)]
+
+
+def test_starts_wait_for_so_long_in_all() -> None:
+    machine, seen, ended = Machine([QUIET, BUSY, BUSY, QUIET, QUIET, QUIET, STOLEN]), list[float](), list[bool]()
+    waits = quiet.Quiet(10.0, machine.look, lambda: machine.now)
+
+    def start() -> None:
+        waits.wait(lambda _look, at_most_s: seen.append(at_most_s), lambda last, _took_s: ended.append(last is None))
+
+    start()
+    assert (machine.now, waits.waited_s, ended) == (1.0, 0.0, []), "it is quiet at once"
+    start()
+    assert (waits.waited_s, ended) == (5.0, [True])
+    assert set(seen) == {10.0}
+    start()
+    assert (waits.waited_s, ended) == (11.0, [True, False])
+    assert seen[-1] == 5.0
+    start()
+    assert machine.now == 12.0, "the time is over: it does not even look"
+
+
+def test_it_says_how_long_a_start_waited_and_for_what() -> None:
+    look = Look(0.05, 0.4, 12.0)
+    assert waiting_text(look, 300.0) == (
+        "waiting for the machine to be quiet: the host takes 5% of the CPU time, other processes use 40%; "
+        "12.0 s of at most 5 min"
+    )
+    assert waited_text(None, 12.0) == "waited 12.0 s for the machine to be quiet"
+    assert waited_text(look, 300.0).startswith("the machine is not quiet after 5 min: the host takes 5%")

@@ -1,14 +1,18 @@
 """A run is created, resumed and extended: what is built, what is refused, and what its listener hears."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain, count, repeat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from redline.analysis import undecided
+from redline.analysis.undecided import Undecided
 from redline.errors import BuildError, RedlineError, StoreError, UsageError
 from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, UsedHost, Variant
 from redline.model.run import Kind, SameBuilds
@@ -16,6 +20,7 @@ from redline.ports import Building, BuildOutcome, Placement
 from redline.running import session
 from redline.running.assembly import Workbench
 from redline.running.manifests import Source
+from redline.running.quiet import Quiet
 from redline.running.record import Tools
 from redline.running.session import (
     RunSession,
@@ -48,6 +53,10 @@ class Listener:
     parts: list[int] = field(default_factory=list)
     skips: list[Skipped] = field(default_factory=list)
     trial: QuietListener = field(default_factory=QuietListener)
+    knew: list[tuple[Undecided, int]] = field(default_factory=list)
+
+    def known(self, known: Undecided, left_ns: int) -> None:
+        self.knew.append((known, left_ns))
 
     @contextmanager
     def building(self) -> Iterator[Callable[[Building], None]]:
@@ -361,9 +370,9 @@ def test_logs_of_a_run_can_be_read_unless_its_directory_is_not_kept(
 ) -> None:
     asked, executor = list[bool](), Workbench.executor
 
-    def noted(bench: Workbench, *of: Any, log_is_kept: bool) -> Any:
+    def noted(bench: Workbench, *of: Any, log_is_kept: bool, **others: Any) -> Any:
         asked.append(log_is_kept)
-        return executor(bench, *of, log_is_kept=log_is_kept)
+        return executor(bench, *of, log_is_kept=log_is_kept, **others)
 
     monkeypatch.setattr(Workbench, "executor", noted)
     created(tmp_path / "one", Listener(), Launcher([])).execute()
@@ -420,3 +429,88 @@ def test_revisions_of_the_same_bytes_are_not_measured(tmp_path: Path, monkeypatc
     assert written == [(made.store, True)]
     assert made.store.manifest().same == same
     assert not made.store.positions()
+
+
+def started(monkeypatch: pytest.MonkeyPatch, folder: Path, seconds_each: int = 100) -> tuple[RunSession, Listener]:
+    """A session of a suite with a baseline, by a clock that shows so much more at each look."""
+    clock = count(0, seconds_each * SECOND)
+    monkeypatch.setattr(session, "time", SimpleNamespace(monotonic_ns=lambda: next(clock)))
+    listener = Listener()
+    return created(folder, listener, Launcher([])), listener
+
+
+def test_a_run_goes_on_with_what_is_not_sure_until_its_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undecided, "SURE_P", -1.0)
+    run, listener = started(monkeypatch, tmp_path / "run")
+    planned = run.store.manifest().plan
+    end = run.execute(more_ns=250 * SECOND)
+    lefts = [left_ns // SECOND for _, left_ns in listener.knew]
+    assert lefts == [250, 150, 50, -50]
+    plan = run.store.manifest().plan
+    first, second, third, _ = [known.groups for known, _ in listener.knew]
+    made = Counter(step.round for step in plan.steps if step not in planned.steps)
+    assert [made[SUITE.trials], made[SUITE.trials + 1]] == [len(first), len(second)]
+    assert 0 < made[SUITE.trials + 2] < len(third), "half of the time of a round is left, and only a part is made"
+    assert run.store.run().complete, "each round is planned when it begins"
+    assert end.undecided == listener.knew[-1][0]
+    assert not end.interrupted
+
+
+def test_a_run_in_which_all_is_sure_leaves_the_rest_of_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, listener = started(monkeypatch, tmp_path / "run")
+    run.execute(more_ns=10_000 * SECOND)
+    assert [(known.groups == (), left_ns // SECOND) for known, left_ns in listener.knew] == [
+        (False, 10_000),
+        (True, 9_900),
+    ]
+
+
+def test_a_run_whose_time_is_not_enough_for_a_start_ends_as_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, listener = started(monkeypatch, tmp_path / "run")
+    planned = run.store.manifest().plan
+    run.execute(more_ns=1)
+    assert len(listener.knew) == 1
+    assert run.store.manifest().plan == planned
+
+
+def test_time_spent_on_waiting_for_a_quiet_machine_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, listener = started(monkeypatch, tmp_path / "run")
+    looks = chain([(0.0, 0.9)], repeat((0.0, 0.0)))
+    clock = count(0.0, 10.0)
+    quiet = Quiet(3600.0, lambda _seconds: next(looks), lambda: next(clock))
+    run.execute(more_ns=150 * SECOND, quiet=quiet)
+    assert quiet.waited_s > 0
+    assert [left_ns // SECOND for _, left_ns in listener.knew] == [150, 50]
+    assert listener.trial.waits
+
+
+def test_an_interrupted_round_ends_the_further_starts_and_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, listener = started(monkeypatch, tmp_path / "run")
+    run.execute()
+    made, executor = len(run.store.positions()), Workbench.executor
+
+    def interrupted(bench: Workbench, *of: Any, **others: Any) -> Any:
+        def stops() -> None:
+            if len(run.store.positions()) > made:
+                raise KeyboardInterrupt
+
+        return executor(bench, *of, **others | {"before": stops})
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Workbench, "executor", interrupted)
+        assert run.execute(more_ns=1000 * SECOND).interrupted
+    assert len(run.store.positions()) == made + 1
+    assert not run.store.run().complete
+    assert not run.execute().interrupted
+    assert run.store.run().complete
+    assert len(listener.knew) == 2

@@ -7,12 +7,13 @@ from rich.console import Console
 
 from redline.asking import places
 from redline.asking.asks import SuiteAsk
+from redline.asking.naming import naming
 from redline.asking.opening import Command
 from redline.asking.origins import read_project_file
 from redline.asking.suites import read_suite_file, suite_or_project
 from redline.cli.asks import suite_ask
 from redline.cli.command_line import WHILE_IT_RUNS, RunFlags
-from redline.cli.experiment import Output, create, finish, finish_resumed
+from redline.cli.experiment import Output, check_compares, create, finish, finish_resumed
 from redline.cli.flags import command_line, refuse
 from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_named, build_servers
@@ -22,11 +23,14 @@ from redline.cli.telemetry import Meter, metered
 from redline.cli.turns import turn_of
 from redline.launching.variables import check_variables
 from redline.model import Suite, Verdict
+from redline.quantities import parse_duration
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
+from redline.running.quiet import Quiet
 from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite.project import PROJECT_FILE
+from redline.wording import part
 
 
 def execute(flags: RunFlags) -> None:
@@ -40,13 +44,15 @@ def execute(flags: RunFlags) -> None:
         output = _output(flags, meter)
         if flags.resume is not None:
             refuse(
-                flags.given(but={"resume", "on", "trials", "fail_on", "wait_quiet", "json", *WHILE_IT_RUNS}),
+                flags.given(but={"resume", "on", "trials", "more", "fail_on", "wait_quiet", "json", *WHILE_IT_RUNS}),
                 "--resume continues it as it was planned, and takes no",
             )
             finish_resumed(flags.resume, workplace, output, console, trials=flags.trials)
         else:
             file, ask = suite_or_project(flags.suite), suite_ask(flags)
             view = SessionView(console, meter)
+            if output.more_ns:
+                check_compares(read_suite_file(file, ask)[0], file)
             finish(created(file, ask, command_line, flags.output, workplace, view, console), output, console)
 
 
@@ -89,4 +95,8 @@ def created_of(
 def _output(flags: RunFlags, meter: Meter | None) -> Output:
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     form, brief = "json" if flags.json else None, not flags.verbose
-    return Output("run", form, fail_on, flags.wait_quiet, meter=meter, opens=flags.open, is_brief=brief)
+    with naming(part("wait_quiet")):
+        quiet = None if flags.wait_quiet is None else Quiet(parse_duration(flags.wait_quiet) / 1e9)
+    with naming(part("more")):
+        more_ns = 0 if flags.more is None else parse_duration(flags.more)
+    return Output("run", form, fail_on, meter=meter, opens=flags.open, is_brief=brief, quiet=quiet, more_ns=more_ns)
