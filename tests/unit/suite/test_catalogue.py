@@ -227,6 +227,7 @@ def test_the_shipped_catalogue_has_its_scenarios() -> None:
         "Petstore",
         "MathPlus",
         "MathPlusUntyped",
+        "Chat",
     ]
     assert catalogue.scenarios["Timestamp"].clock_resolution_ns == 1
     for scenario in catalogue.scenarios.values():
