@@ -84,14 +84,16 @@ def _plain(text: str) -> str:
 
 def store(study: str, reports: Mapping[str, str]) -> None:
     """Put reports, as Markdown by their names, among those of a study, in place of earlier ones of these names."""
-    kept = [row for row in rows(study) if row["report"] not in reports]
+    file = STUDIES / study / "reports.csv.gz"
+    file.parent.mkdir(exist_ok=True)
+    kept = [row for row in rows(study) if row["report"] not in reports] if file.exists() else []
     for name, markdown in reports.items():
         kept += reported(name, markdown)
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(kept)
-    (STUDIES / study / "reports.csv.gz").write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
+    file.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
     rows.cache_clear()
 
 

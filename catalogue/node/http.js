@@ -1,7 +1,9 @@
-// The petstore on Node's own servers: node:http, node:https and node:http2.
+// The petstore on Node's own servers: node:http, node:https and node:http2. WebSockets are those of the package ws.
 import { createServer } from 'node:http'
 import { createServer as createHttp2Server, createSecureServer } from 'node:http2'
 import { createServer as createTlsServer } from 'node:https'
+
+import { WebSocketServer } from 'ws'
 
 import { backlog, keepAliveTimeout, serve } from './serve.js'
 
@@ -16,6 +18,33 @@ function handle(request, response) {
   response.end(JSON.stringify(pets))
 }
 
+const sockets = new WebSocketServer({ noServer: true })
+
+function echo(socket) {
+  socket.on('message', (message, binary) => socket.send(message, { binary }))
+}
+
+// The time since 1970 in ns, every 100 ms.
+function push(socket) {
+  const now = () => String(BigInt(Math.round((performance.timeOrigin + performance.now()) * 1e3)) * 1000n)
+  const timer = setInterval(() => socket.send(now()), 100)
+  socket.on('close', () => clearInterval(timer))
+}
+
+const paths = { '/ws/echo': echo, '/ws/ts': push }
+
+function upgrade(request, socket, head) {
+  const serves = paths[request.url]
+  if (serves === undefined) {
+    socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')
+    return
+  }
+  sockets.handleUpgrade(request, socket, head, (opened) => {
+    opened.on('error', () => opened.terminate())
+    serves(opened)
+  })
+}
+
 const servers = {
   h1: () => createServer({ keepAliveTimeout }, handle),
   'h1+tls': (tls) => createTlsServer({ ...tls, keepAliveTimeout }, handle),
@@ -23,4 +52,8 @@ const servers = {
   'h2+tls': (tls) => createSecureServer({ ...tls, allowHTTP1: true }, handle),
 }
 
-serve(({ host, port, protocol, key, cert }) => servers[protocol]({ key, cert }).listen({ host, port, backlog }))
+serve(({ host, port, protocol, key, cert }) => {
+  const server = servers[protocol]({ key, cert })
+  if (protocol.startsWith('h1')) server.on('upgrade', upgrade)
+  server.listen({ host, port, backlog })
+})

@@ -1,9 +1,11 @@
-"""The petstore on FastAPI, as its tutorial writes a path operation, served by uvicorn."""
+"""The petstore and WebSockets on FastAPI, as its tutorial writes them, served by uvicorn."""
 
 import argparse
+import asyncio
+import time
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, WebSocket, WebSocketDisconnect
 from pydantic import BaseModel
 
 
@@ -22,6 +24,38 @@ app = FastAPI()
 async def pets() -> list[Pet]:
     """All pets."""
     return [Pet(id=1, name="catten", tag="cat"), Pet(id=2, name="doggy", tag="dog")]
+
+
+@app.websocket("/ws/echo")
+async def echo(socket: WebSocket) -> None:
+    """The same messages."""
+    await socket.accept()
+    while (message := await socket.receive())["type"] == "websocket.receive":
+        if message.get("text") is not None:
+            await socket.send_text(message["text"])
+        else:
+            await socket.send_bytes(message["bytes"])
+
+
+@app.websocket("/ws/ts")
+async def push(socket: WebSocket) -> None:
+    """The time since 1970 in ns, every 100 ms, until the client leaves."""
+    await socket.accept()
+    leaving = asyncio.create_task(socket.receive())
+    due = time.monotonic()
+    try:
+        while True:
+            due += 0.1
+            done, _ = await asyncio.wait({leaving}, timeout=max(0.0, due - time.monotonic()))
+            if done:
+                if leaving.result()["type"] == "websocket.disconnect":
+                    return
+                leaving = asyncio.create_task(socket.receive())
+            await socket.send_text(str(time.time_ns()))
+    except WebSocketDisconnect:
+        return
+    finally:
+        leaving.cancel()
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ LOAD = {"closed": {"users": 1}, "for": "1s"}
 PETSTORES = [
     entry
     for entry in entries().values()
-    if entry.kind == "server" and entry.name != CEILING and not {"routes", "mode"} & entry.options.keys()
+    if entry.kind == "server" and entry.name != CEILING and not {"routes", "mode", "gap"} & entry.options.keys()
 ]
 SPOKEN = {("proxy.light-proxy", "h2+tls"): "h1+tls"}
 """The protocol that a proxy really uses to the server, where its setting for HTTP/2 has no effect."""

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, Interval, interval_at};
 
 /// The largest request body that is accepted, in bytes.
 pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -61,6 +62,13 @@ pub fn now_in(unit: &str) -> Option<String> {
         "ns" => Some(since.as_nanos().to_string()),
         _ => None,
     }
+}
+
+/// When a `WebSocket` is pushed the time: every 100 ms, for the first time 100 ms from now.
+#[must_use]
+pub fn pushes() -> Interval {
+    const EVERY: Duration = Duration::from_millis(100);
+    interval_at(Instant::now() + EVERY, EVERY)
 }
 
 /// Reads the command line, starts a tokio runtime and serves until SIGTERM or SIGINT.

@@ -10,14 +10,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
+use hyper_tungstenite::tungstenite::Message;
+use hyper_tungstenite::{HyperWebsocket, upgrade};
 use hyper_util::rt::TokioIo;
-use redline_catalogue_rust::{BODY_LIMIT, Options, now_in, run};
+use redline_catalogue_rust::{BODY_LIMIT, Options, now_in, pushes, run};
 use tokio::net::{TcpListener, TcpStream};
 
 type Answer = Response<Full<Bytes>>;
@@ -29,14 +32,21 @@ enum Handler {
     Bytes(String),
     Text(String),
     Clock,
+    Echo,
+    Pushes,
 }
 
 impl Handler {
     fn method(&self) -> Method {
         match self {
-            Self::Path(_) | Self::Clock => Method::GET,
+            Self::Path(_) | Self::Clock | Self::Echo | Self::Pushes => Method::GET,
             Self::Bytes(_) | Self::Text(_) => Method::POST,
         }
+    }
+
+    /// Whether its requests become `WebSockets`.
+    fn upgrades(&self) -> bool {
+        matches!(self, Self::Echo | Self::Pushes)
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Result<String, StatusCode> {
@@ -50,6 +60,7 @@ impl Handler {
                 let body = String::from_utf8(read(request).await?.into()).map_err(|_| StatusCode::BAD_REQUEST)?;
                 Ok(format!("{name} {}", body.len()))
             }
+            Self::Echo | Self::Pushes => Err(StatusCode::UPGRADE_REQUIRED),
             Self::Clock => now_in(unit(request.uri().query())).ok_or(StatusCode::BAD_REQUEST),
         }
     }
@@ -61,7 +72,11 @@ fn unit(query: Option<&str>) -> &str {
 }
 
 fn table(routes: usize) -> Table {
-    let mut table = Table::from([("/ts".to_string(), Handler::Clock)]);
+    let mut table = Table::from([
+        ("/ts".to_string(), Handler::Clock),
+        ("/ws/echo".to_string(), Handler::Echo),
+        ("/ws/ts".to_string(), Handler::Pushes),
+    ]);
     for number in 0..routes {
         table.insert(format!("/path{number}"), Handler::Path(format!("path{number}")));
         table.insert(format!("/bytes{number}"), Handler::Bytes(format!("bytes{number}")));
@@ -78,16 +93,55 @@ async fn read(request: Request<Incoming>) -> Result<Bytes, StatusCode> {
     }
 }
 
-async fn handle(table: &Table, request: Request<Incoming>) -> Answer {
+async fn handle(table: &Table, mut request: Request<Incoming>) -> Answer {
     let Some(handler) = table.get(request.uri().path()) else {
         return empty(StatusCode::NOT_FOUND);
     };
     if request.method() != handler.method() {
         return empty(StatusCode::METHOD_NOT_ALLOWED);
     }
+    if handler.upgrades() && hyper_tungstenite::is_upgrade_request(&request) {
+        return opened(&mut request, matches!(handler, Handler::Echo));
+    }
     match handler.answer(request).await {
         Ok(text) => plain(text),
         Err(status) => empty(status),
+    }
+}
+
+/// The answer that opens a `WebSocket`, which a task of its own then serves.
+fn opened(request: &mut Request<Incoming>, echoes: bool) -> Answer {
+    match upgrade(request, None) {
+        Ok((answer, socket)) => {
+            // A peer that leaves ends its own connection.
+            tokio::spawn(async move { if echoes { echo(socket).await } else { push(socket).await } });
+            answer
+        }
+        Err(_) => empty(StatusCode::BAD_REQUEST),
+    }
+}
+
+async fn echo(socket: HyperWebsocket) -> Option<()> {
+    let mut socket = socket.await.ok()?;
+    while let Some(Ok(message)) = socket.next().await {
+        // tungstenite answers pings and the close itself.
+        if message.is_text() || message.is_binary() {
+            socket.send(message).await.ok()?;
+        }
+    }
+    None
+}
+
+async fn push(socket: HyperWebsocket) -> Option<()> {
+    let mut socket = socket.await.ok()?;
+    let mut due = pushes();
+    loop {
+        tokio::select! {
+            _ = due.tick() => socket.send(Message::text(now_in("ns")?)).await.ok()?,
+            received = socket.next() => {
+                received?.ok()?;
+            }
+        }
     }
 }
 
@@ -109,7 +163,7 @@ async fn converse(stream: TcpStream, table: Arc<Table>) {
         async move { Ok::<_, Infallible>(handle(&table, request).await) }
     });
     // A peer that resets or breaks off ends its own connection and concerns nobody else.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
 }
 
 /// The three kinds that axum passes over without waiting.

@@ -13,8 +13,8 @@ pub enum Content {
     Name,
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// A stream of events with this Content-Type.
-    Events(&'static str, Arc<[u8]>),
+    /// A stream of so many events with this Content-Type.
+    Events(&'static str, usize, Arc<[u8]>),
     /// The server's clock.
     Time(ClockText),
     /// The name, to users who have logged in.
@@ -43,7 +43,7 @@ impl Content {
     pub fn events(count: usize, lines: bool) -> Self {
         let (content_type, event): (_, &[u8]) =
             if lines { ("application/x-ndjson", b"{\"x\":1}\n") } else { ("text/event-stream", b"data: x\n\n") };
-        Self::Events(content_type, event.repeat(count).into())
+        Self::Events(content_type, count, event.repeat(count).into())
     }
 
     /// A chat completion of this many events, all of the same length: the role, tokens, their number, and `[DONE]`.
@@ -55,7 +55,7 @@ impl Content {
         let longest = role.len().max(usage.len());
         // A comment in each event makes up for its length.
         let body = all.map(|data| format!(":{}\ndata: {data}\n\n", "-".repeat(longest - data.len())));
-        Self::Events("text/event-stream", body.collect::<String>().into_bytes().into())
+        Self::Events("text/event-stream", count, body.collect::<String>().into_bytes().into())
     }
 
     /// The answer to a request that has just arrived.
@@ -64,7 +64,9 @@ impl Content {
         match self {
             Self::Name => Reply::plain(200, asked.name),
             Self::Bytes(bytes) => Reply::plain(200, bytes),
-            Self::Events(content_type, body) => Reply { content_type, ..Reply::plain(200, body) },
+            &mut Self::Events(content_type, events, ref body) => {
+                Reply { content_type, events, ..Reply::plain(200, body) }
+            }
             Self::Time(clock) => Reply::plain(200, clock.at(realtime_ns())),
             Self::Sessions(sessions) => sessions.reply(asked),
         }

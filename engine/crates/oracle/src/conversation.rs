@@ -381,7 +381,7 @@ impl Conversation {
         }
     }
 
-    /// Adds an answer. Returns the length of its body.
+    /// Adds an answer. Returns the length of its body, as framed.
     fn write(&mut self, reply: &Reply<'_>, close: bool) -> usize {
         let line: &[u8] = match reply.status {
             200 => b"HTTP/1.1 200 OK\r\nContent-Type: ",
@@ -397,16 +397,32 @@ impl Conversation {
         self.answers.extend_from_slice(line);
         if reply.status == 200 {
             self.answers.extend_from_slice(reply.content_type.as_bytes());
-            self.answers.extend_from_slice(b"\r\nContent-Length: ");
+            let framing: &[u8] =
+                if reply.events > 0 { b"\r\nTransfer-Encoding: chunked" } else { b"\r\nContent-Length: " };
+            self.answers.extend_from_slice(framing);
         }
-        add_decimal(&mut self.answers, reply.body.len());
+        if reply.events == 0 {
+            add_decimal(&mut self.answers, reply.body.len());
+        }
         if !reply.set_cookie.is_empty() {
             self.answers.extend_from_slice(b"\r\nSet-Cookie: ");
             self.answers.extend_from_slice(reply.set_cookie);
         }
         self.answers.extend_from_slice(if close { b"\r\nConnection: close\r\n\r\n" } else { b"\r\n\r\n" });
-        self.answers.extend_from_slice(reply.body);
-        reply.body.len()
+        let start = self.answers.len();
+        if reply.events == 0 {
+            self.answers.extend_from_slice(reply.body);
+        } else {
+            // As servers send what they do not know the length of: each event is a chunk.
+            for event in reply.body.chunks(reply.body.len() / reply.events) {
+                // Writing to a vector does not fail.
+                let _ = write!(self.answers, "{:x}\r\n", event.len());
+                self.answers.extend_from_slice(event);
+                self.answers.extend_from_slice(b"\r\n");
+            }
+            self.answers.extend_from_slice(b"0\r\n\r\n");
+        }
+        self.answers.len() - start
     }
 
     /// Allows the next bytes of answers to be sent, of their stream if there are streams.

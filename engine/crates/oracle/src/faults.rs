@@ -55,8 +55,8 @@ impl Faults {
         let over_ns = self.body_over_ns + self.rest_after_ns + of_events;
         let body = body as u64;
         let (first, count) = if let Some(events) = self.events {
-            // What is no stream, such as a refusal, has no events.
-            if body.is_multiple_of(events.count) { (0, events.count.min(body)) } else { (body, 0) }
+            // What is no stream is a refusal, without a body.
+            (0, events.count.min(body))
         } else if over_ns == 0 {
             (body, 0)
         } else if self.rest_after_ns > 0 {
@@ -66,8 +66,12 @@ impl Faults {
         };
         let rest = body - first;
         (0..=count).map(move |index| {
-            let length =
-                if index == 0 { head as u64 + first } else { rest * index / count - rest * (index - 1) / count };
+            let length = match index {
+                0 => head as u64 + first,
+                // The end of the last chunk follows the last event.
+                _ if of_events > 0 => rest / count + if index == count { rest % count } else { 0 },
+                _ => rest * index / count - rest * (index - 1) / count,
+            };
             let at_ns = start_ns + (over_ns * index).checked_div(count).unwrap_or(0);
             Piece { at_ns, length: length as usize, last: index == count }
         })
@@ -141,6 +145,8 @@ mod tests {
         let pieces: Vec<(u64, usize, bool)> =
             faults.pieces(7, 30, 27).map(|piece| (piece.at_ns, piece.length, piece.last)).collect();
         assert_eq!(pieces, [(7, 30, false), (17, 9, false), (27, 9, false), (37, 9, true)]);
+        let chunked: Vec<usize> = faults.pieces(7, 30, 42 + 2).map(|piece| piece.length).collect();
+        assert_eq!(chunked, [30, 14, 14, 16], "the end of the last chunk is no event");
         let refusal: Vec<Piece> = faults.pieces(7, 30, 0).collect();
         assert_eq!(refusal, [Piece { at_ns: 7, length: 30, last: true }]);
     }

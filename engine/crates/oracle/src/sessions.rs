@@ -37,6 +37,8 @@ pub struct Reply<'a> {
     pub set_cookie: &'a [u8],
     /// Its body.
     pub body: &'a [u8],
+    /// How many events of the same length the body is; 0 if it is no stream of them.
+    pub events: usize,
     /// Whose request it was; empty if it was nobody's.
     pub user: &'a [u8],
 }
@@ -47,7 +49,7 @@ const PLAIN: &str = "text/plain";
 impl<'a> Reply<'a> {
     /// An answer of this status with a body, for nobody.
     pub const fn plain(status: u16, body: &'a [u8]) -> Self {
-        Self { status, content_type: PLAIN, set_cookie: b"", body, user: b"" }
+        Self { status, content_type: PLAIN, set_cookie: b"", body, events: 0, user: b"" }
     }
 }
 

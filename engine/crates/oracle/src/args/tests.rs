@@ -53,7 +53,7 @@ fn reads_faults_and_answers() {
     assert!(matches!(answers.behaviour.content, Content::Sessions(_)) && answers.behaviour.report.is_some());
     assert_eq!(answers.behaviour.faults.rest_after_ns, 1_000_000_000);
     let stream = options("fixed --delay 1ms --events 20 --event-gap 2ms --ndjson").behaviour;
-    assert!(matches!(stream.content, Content::Events("application/x-ndjson", _)));
+    assert!(matches!(stream.content, Content::Events("application/x-ndjson", 20, _)));
     assert!(stream.faults.events.is_some_and(|events| (events.count, events.gap_ns) == (20, 2_000_000)));
     assert_eq!(options("null --processes 3 --threads 2").processes, 3);
     assert!(options("null --pause-every 1s --pause-for 100ms --pause-after 0s").pauses.is_some());

@@ -63,6 +63,34 @@ impl Respondent for &mut Filled {
     }
 }
 
+/// Answers with two events, whose framed length it is told.
+struct Events;
+
+impl Respondent for &mut Events {
+    fn reply<'a>(&'a mut self, _: Asked<'a>) -> Reply<'a> {
+        Reply { events: 2, ..Reply::plain(200, b"one\n\ntwo\n\n") }
+    }
+
+    fn keeps_bodies(&self) -> bool {
+        false
+    }
+
+    fn ending(&self, _: u64) -> Ending {
+        Ending::Open
+    }
+
+    fn passed_over(&mut self, _: u64) {}
+
+    fn resets(&mut self) -> bool {
+        false
+    }
+
+    fn release(&mut self, _: i32, _: usize, body: usize) -> Release {
+        assert_eq!(body, 2 * "5\r\none\n\n\r\n".len() + "0\r\n\r\n".len());
+        Release::Now
+    }
+}
+
 /// Answers with the body of the request, and ends connections.
 #[derive(Default)]
 struct Echo {
@@ -311,4 +339,13 @@ fn what_follows_the_last_answer_of_a_connection_is_counted_and_not_answered() {
         conversation.end();
         assert!(conversation.is_over());
     }
+}
+
+#[test]
+fn events_are_chunks() {
+    let mut conversation = Conversation::new();
+    conversation.receive(b"GET / HTTP/1.1\r\n\r\n", &mut Events);
+    let answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n\
+        5\r\none\n\n\r\n5\r\ntwo\n\n\r\n0\r\n\r\n";
+    assert_eq!(text(&conversation), answer);
 }

@@ -1,0 +1,101 @@
+"""The catalogue's stand-in for a model server: its contract, proxies in front of it, and two of them compared."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.rig import running
+from redline.driving.engine import EngineDriver
+from redline.driving.engine_process import find_engine
+from redline.model import Cell, Report, Verdict
+from redline.suite import Overrides, load_catalogue, make_plan
+from redline.suite.validate.resolve import read_suite
+from tests.e2e.compared import answer, compared
+from tests.e2e.conftest import Redline
+from tests.e2e.workshop import CATALOGUE, Workshop, entries, routed
+
+pytestmark = pytest.mark.e2e
+
+GAP_MS = 10
+TOKENS, OTHERS = 61, 3
+WHOLE_NS = (TOKENS + OTHERS) * GAP_MS * 1_000_000
+BUFFERING = [
+    (name, str(value))
+    for name, entry in entries().items()
+    if entry.kind == "proxy" and "buffering" in entry.options
+    for value in entry.options["buffering"].values
+]
+
+
+def chat(*route: object) -> Cell:
+    """A user who follows chat completions of the stand-in on a route."""
+    suite = {
+        "servers": [{"use": "oracle.tokens", "with": {"gap": f"{GAP_MS}ms"}, "route": ["it"]}],
+        "routes": {"it": list(route)},
+        "scenarios": ["Chat"],
+        "loads": {"one": {"closed": {"users": 1}, "for": "1s"}},
+    }
+    (cell,) = make_plan(read_suite(json.dumps(suite), "tokens", load_catalogue(CATALOGUE), Overrides())).cells.values()
+    return cell
+
+
+def followed(redline: Redline, workshop: Workshop, cell: Cell, folder: Path) -> dict[str, dict[float, int]]:
+    """The percentiles of what two users saw who followed whole conversations: `first_event`, `gaps`, and `response`."""
+    with routed(workshop, cell.variant, folder) as server:
+        assert EngineDriver(find_engine()).verify(cell, server.endpoint) is None
+        url = f"http://{server.endpoint.host}:{server.endpoint.port}{cell.scenario.request.path}"
+        done = redline("load", url, "-X", "POST", "--events", "openai", "-c", "2", "-d", "3s", "--json").measured()
+    streams = done.json["streams"]
+    assert streams["begun"] > 0
+    assert streams["events_of_begun"] == TOKENS * streams["begun"], "each conversation came whole"
+    assert streams.get("early", 0) == 0
+    times = {"first_event": streams["first_event"], "gaps": streams["gaps"], "response": done.json["response"]}
+    return {name: {point["q"]: point["ns"] for point in points} for name, points in times.items()}
+
+
+def test_the_stand_in_sends_its_tokens_when_they_are_due(redline: Redline, workshop: Workshop, tmp_path: Path) -> None:
+    times = followed(redline, workshop, chat("h1"), tmp_path)
+    assert times["response"][0.5] >= WHOLE_NS
+    # What is late once is not late for all of a conversation: half of its gaps cannot be half as long.
+    assert times["gaps"][0.5] > GAP_MS * 500_000
+
+
+@pytest.mark.parametrize(("proxy", "buffering"), BUFFERING)
+def test_a_proxy_passes_a_conversation_on_and_buffers_as_its_option_says(
+    redline: Redline, workshop: Workshop, tmp_path: Path, proxy: str, buffering: str
+) -> None:
+    cell = chat("h1", {"use": proxy, "with": {"buffering": buffering}}, "h1")
+    times = followed(redline, workshop, cell, tmp_path)
+    if (proxy, buffering) == ("proxy.caddy", "on"):
+        assert times["first_event"][0.5] >= WHOLE_NS, "nothing comes before all has come"
+    elif (proxy, buffering) == ("proxy.haproxy", "on"):
+        assert times["gaps"][0.5] < GAP_MS * 500_000, "most tokens come with the one before them"
+    else:
+        assert times["gaps"][0.5] > GAP_MS * 500_000
+        assert times["first_event"][0.5] < times["response"][0.5] / 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("planted", [True, False])
+def test_five_percent_in_the_gaps_are_found_and_nothing_is_not(
+    redline: Redline, oracle: Path, attempt: int, *, planted: bool
+) -> None:
+    """Conversations of 20 events, 4 ms apart, or 4.2 ms."""
+    events = ("--events", "20", "--tokens", "--event-gap")
+    other = "4200us" if planted else "4ms"
+    with running(oracle, "null", *events, "4ms") as first, running(oracle, "null", *events, other) as second:
+        urls = [f"http://{server.endpoint.host}:{server.endpoint.port}/chat" for server in (first, second)]
+        args = ["--events", "openai", "--metric", "gap p50", "--load", "closed:4", "--seed", str(attempt)]
+        done = compared(redline, *urls, *args, lengths=("20s", "60s"), decided=True)
+    found = answer(Report.model_validate(done.json))
+    assert found.ratio is not None, done.out
+    if planted:
+        assert found.verdict is Verdict.SLOWER, done.out
+        assert found.ratio.interval is not None
+        low, high = found.ratio.interval
+        assert low < 1.06
+        assert high > 1.04, "about what was planted"
+    else:
+        assert found.verdict in {Verdict.EQUIVALENT, Verdict.INCONCLUSIVE}, done.out
