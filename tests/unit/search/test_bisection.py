@@ -76,7 +76,7 @@ def test_the_first_commit_after_the_newest_is_in_the_middle() -> None:
 
 
 def test_the_information_of_a_measurement_is_that_of_its_two_densities() -> None:
-    """By sums over a fine grid: the entropy of the mixed density less that of a normal one."""
+    """The truth by sums over a fine grid: the entropy of the mixed density less that of a normal one."""
     at = np.linspace(-12, 16, 200_001)
     apart = 2.0
     for share in (0.0, 0.1, 0.5, 0.9, 1.0):
