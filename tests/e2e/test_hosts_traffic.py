@@ -76,8 +76,9 @@ def test_requests_of_all_hosts_are_counted_one_by_one(lab: Lab, pair: Pair, orac
     if load == REPLAY:
         assert counted == {"/a": 16, "/b": 16}
     (cell,) = build_report(RunStore(lab.folder / "run").run()).cells
-    assert [(judged.objective.request, judged.actual) for judged in cell.objectives] == [("a", 0), ("b", 0)]
-    # On a busy machine answers may come after the measurement, and a load whose rate was missed meets nothing.
+    # On a busy machine the load may be invalid; and answers after the measurement miss its rate, which meets nothing.
+    assert [judged.objective.request for judged in cell.objectives] == ["a", "b"]
+    assert {judged.actual for judged in cell.objectives if judged.state != "not known"} <= {0}
     missed = {judged.reason for judged in cell.objectives if judged.state == "missed"}
     assert missed <= {"the load is invalid by rate-missed"}
 

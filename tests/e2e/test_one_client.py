@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from redline.launching.process import free_port
+from tests.e2e.compared import compared
 from tests.e2e.conftest import Redline
 from tests.e2e.preloaded import HASTY
 from tests.fakes.asking import request_status
@@ -156,13 +157,13 @@ def test_what_it_does_not_allow_is_wrong_for_a_search(redline: Redline, url: str
 @pytest.mark.parametrize("case", BY_GET)
 def test_a_comparison_starts_its_servers_with_the_same_verdicts(redline: Redline, case: Case) -> None:
     command = shlex.join([sys.executable, "-I", "-S", str(SERVER), "{port}"])
-    flags = ("--path", case.path, *case.flags, "--for", "3s", "--load", "closed:1")
+    flags = ("--path", case.path, *case.flags, "--load", "closed:1")
     if not case.wrong:
-        done = redline("ab", command, command, *flags)
+        done = compared(redline, command, command, *flags)
         too_little = case.path == "/huge" and "measured" in done.err  # of so large answers
         assert done.code == 0 or too_little, done.err
     else:
-        redline("ab", command, command, *flags).refused(1, case.wrong)
+        redline("ab", command, command, *flags, "--for", "3s").refused(1, case.wrong)
 
 
 @pytest.mark.parametrize("over", ["h1", pytest.param("h1+tls", marks=pytest.mark.long)])

@@ -16,7 +16,7 @@ from redline.linux.owners import owner_of
 from redline.linux.sockets import At, Tcp, answering, is_this_machine, listeners
 
 _MOST_NAMED = 4
-_LISTENS_WITHIN_S = 1.0
+_LISTENS_WITHIN_S = 3.0
 
 
 class Listener(NamedTuple):

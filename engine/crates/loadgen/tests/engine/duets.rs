@@ -247,7 +247,7 @@ fn a_target_that_does_not_answer_in_time_ends_the_duet() {
         while peer.request()?.is_some() {}
         Ok(())
     });
-    let job = with(duet(job(server.port), &[silent.port]), "/drain_ns", json!(20_000_000));
+    let job = with(duet(job(server.port), &[silent.port]), "/drain_ns", json!(1_000_000_000));
     let output = run(&job);
     assert_eq!(output.code, Some(124));
     let end = output.events.last().unwrap();

@@ -41,9 +41,10 @@ fn talking(messages: &'static [&'static str], ends: bool) -> Server {
     })
 }
 
-/// One user who has so many conversations of this kind.
+/// One user who has so many conversations of this kind, however long a busy machine takes for them.
 fn conversing(port: u16, conversations: u64, stream: Value) -> Value {
     let job = with(with(job(port), "/load", json!({"closed": {"users": 1}})), "/warmup_ns", json!(0));
+    let job = with(with(job, "/measure_ns", json!(20_000_000_000_u64)), "/drain_ns", json!(10_000_000_000_u64));
     with(with(job, "/count", json!(conversations)), "/requests/0/stream", stream)
 }
 
@@ -114,6 +115,7 @@ fn messages_of_which_none_counts_are_wrong_and_the_first_is_shown() {
     assert_eq!(in_ms(&result, "first_event").0, 2);
     let endless = talking(&[ROLE], false);
     let job = with(with(conversing(endless.port, 1, tokens(&json!({}))), "/drain_ns", json!(0)), "/count", json!(null));
+    let job = with(job, "/measure_ns", json!(300_000_000));
     let result = complete(&with(job, "/timeout_ns", json!(80_000_000)));
     let reason = result.event["failures"][0]["reason"].as_str().unwrap();
     assert!(reason.ends_with("after 0 events; none of its 2 messages counts"), "{reason}");
