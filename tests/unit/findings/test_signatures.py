@@ -74,7 +74,8 @@ def test_no_period_that_fits_is_ruled_out_before_it_is_looked_at() -> None:
     rng, patterns = np.random.default_rng(3), 0
     for _ in range(20):
         for period in signatures._PERIODS.tolist():
-            near = period * rng.integers(1, 5, 200) * (1 + rng.exponential(rng.choice([0.001, 0.01, 0.05]), 200) / 4)
+            off = rng.exponential(rng.choice([0.001, 0.01, 0.05]), 200) - rng.choice([0, 0.015])
+            near = period * (rng.integers(1, 5, 200) + off)
             others = rng.exponential(period / 8, 40)
             values, counts = Histogram.of(np.maximum([*near, *others], 1)).buckets()
             fitting = {one for one in signatures._PERIODS.tolist() if signatures._multiples(values, counts, one)}
