@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from redline.findings import judge
+from redline.findings import judge, signatures
 from redline.model import Finding, Grade, Histogram, Recording
 from redline.model.traffic import Outcomes
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
@@ -67,3 +67,18 @@ def test_a_timer_that_only_some_requests_wait_for_is_named_with_their_share() ->
 )
 def test_other_times_are_no_multiples(times: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> None:
     assert found(recorded([times.tolist()])) == []
+
+
+def test_no_period_that_fits_is_ruled_out_before_it_is_looked_at() -> None:
+    """Times at and around the multiples of each period, among others: what is ruled out is no period of theirs."""
+    rng, patterns = np.random.default_rng(3), 0
+    for _ in range(20):
+        for period in signatures._PERIODS.tolist():
+            off = rng.exponential(rng.choice([0.001, 0.01, 0.05]), 200) - rng.choice([0, 0.015])
+            near = period * (rng.integers(1, 5, 200) + off)
+            others = rng.exponential(period / 8, 40)
+            values, counts = Histogram.of(np.maximum([*near, *others], 1)).buckets()
+            fitting = {one for one in signatures._PERIODS.tolist() if signatures._multiples(values, counts, one)}
+            assert fitting <= set(signatures._possible(values, counts))
+            patterns += len(fitting)
+    assert patterns > 100
