@@ -1,8 +1,8 @@
 """Make the pictures of the documentation, `docs/pictures/*`, from real runs: `python -m bench.pictures [NAME …]`.
 
-The servers are oracles, of which the second works more for each answer. `ab.svg` is what a terminal shows of `redline
-ab`; the others are first screens of pages, by the Chromium of this machine. `reading.png` has a number beside each part
-that the guide to reports explains. With names such as `load run`, only their commands run.
+The servers are oracles, of which the second works more for each answer, and one is a queue. `ab.svg` is what a terminal
+shows of `redline ab`; the others are first screens of pages, by the Chromium of this machine. `reading.png` has a
+number beside each part that the guide to reports explains. With names such as `load history`, only these are made.
 """
 
 import os
@@ -25,6 +25,8 @@ PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 REDLINE = Path(sys.executable).with_name("redline")
 WORK = {"old": 8_000, "new": 8_900, "other": 10_000}
 """Steps of work for an answer; 8,000 are most of what an answer of this server costs."""
+SCRIPTS = {name: f"null --work {work}" for name, work in WORK.items()} | {"queue": "exponential --rate 1000"}
+"""What the oracle is told to be."""
 COLUMNS = 80
 WIDTH = 1280
 MOST_BYTES = 200_000
@@ -47,13 +49,20 @@ PARTS = ("#answer", "table.forest", "#caveats", "#results")
 COMMANDS = {
     "load": (SERVERS[0], "-d", "10s"),
     "ab": SERVERS,
+    "limit": ("./queue --port {port}", "--objective", "p99 < 200ms"),
     "run": (),
 }
 PICTURES_OF = {
     "load": (Picture("load.png", 760),),
     "ab": (Picture("report.png", 640), Picture("reading.png", 860, PARTS)),
+    "limit": (Picture("limit.png", 760),),
     "run": (Picture("run.png", 760),),
+    "history": (Picture("history.png", 620),),
+    "view": (Picture("view.png", 420),),
 }
+NIGHTS = 8
+"""Comparisons of a history; in the later half `new` works for twice as long."""
+TWICE = "null --work 20000"
 SUITE = "servers:\n" + "".join(f"  - {{name: {name}, start: './{name} --port {{port}}'}}\n" for name in WORK)
 _NUMBER = """([element, number]) => {
   const badge = document.createElement("b"), at = element.getBoundingClientRect();
@@ -70,21 +79,45 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "shop"
         folder.mkdir()
-        for name, work in WORK.items():
-            script = folder / name
-            script.write_text(f'#!/bin/sh\nexec {build_oracle()} null --work {work} "$@"\n')
-            script.chmod(0o755)
+        for name, mode in SCRIPTS.items():
+            _write_server(folder / name, mode)
         (folder / "redline.yaml").write_text(SUITE)
-        for name in sys.argv[1:] or COMMANDS:
+        wanted = sys.argv[1:] or PICTURES_OF
+        for name in (name for name in COMMANDS if name in wanted):
             shown = _on_terminal(folder, name, *COMMANDS[name], "-o", f"of-{name}")
             if name == "ab":
                 (PICTURES / "ab.svg").write_text(_as_svg(shown))
-            _first_screens(folder / f"of-{name}" / "report.html", PICTURES_OF[name])
+            _first_screens((folder / f"of-{name}" / "report.html").as_uri(), PICTURES_OF[name])
+        if {"history", "view"} & {*wanted}:
+            _over_time(folder)
     for made in sorted(PICTURES.iterdir()):
         size = made.stat().st_size
         print(f"{made.name}: {size / 1000:,.0f} kB")
         if size > MOST_BYTES:
             sys.exit(f"{made.name} is larger than {MOST_BYTES / 1000:,.0f} kB")
+
+
+def _write_server(script: Path, mode: str) -> None:
+    script.write_text(f'#!/bin/sh\nexec {build_oracle()} {mode} "$@"\n')
+    script.chmod(0o755)
+
+
+def _over_time(folder: Path) -> None:
+    """Compare some times, and show the history of these comparisons, and their list in a browser."""
+    for night in range(1, NIGHTS + 1):
+        if night > NIGHTS // 2:
+            _write_server(folder / "new", TWICE)
+        _on_terminal(folder, "ab", *SERVERS, "--for", "15s", "-o", f"runs/night-{night}")
+    with (folder / "history.html").open("w") as page:
+        subprocess.run([str(REDLINE), "history", "runs", "--format", "html"], cwd=folder, stdout=page, check=True)
+    _first_screens((folder / "history.html").as_uri(), PICTURES_OF["history"])
+    with subprocess.Popen([str(REDLINE), "view"], cwd=folder, stdout=subprocess.PIPE, text=True) as view:
+        try:
+            assert view.stdout is not None
+            (address,) = re.findall(r"http://\S+", view.stdout.readline())
+            _first_screens(address, PICTURES_OF["view"])
+        finally:
+            view.terminate()
 
 
 def _on_terminal(folder: Path, *words: str) -> str:
@@ -113,12 +146,12 @@ def _as_svg(shown: str) -> str:
     return _FONTS.sub("", console.export_svg(title="redline ab"))
 
 
-def _first_screens(page: Path, pictures: tuple[Picture, ...]) -> None:
+def _first_screens(address: str, pictures: tuple[Picture, ...]) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         for picture in pictures:
             opened = browser.new_page(viewport={"width": WIDTH, "height": picture.height})
-            opened.goto(page.as_uri())
+            opened.goto(address)
             _number(opened, picture.parts)
             opened.screenshot(path=PICTURES / picture.file)
         browser.close()

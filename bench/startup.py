@@ -1,11 +1,13 @@
-"""What `redline` costs from Enter to its answer, beside the bounds: `python -m bench.startup [ROUNDS]`.
+"""What `redline` costs from Enter to its answer, beside bounds and other tools: `python -m bench.startup [ROUNDS]`.
 
 The invocations take turns, so that a disturbance of the machine falls on all of them. The first line is the interpreter
-alone, which no command can undercut. CPU is the lab's own, without that of the engine. A load lasts for its warm-up and
-its measurement in any case: its time is what it takes beyond these.
+alone, which no command can undercut. CPU is the command's own, without that of processes that it starts, and then with
+them. A load lasts for its warm-up and its measurement in any case: its time is what it takes beyond these. Other tools
+are those on the PATH.
 """
 
 import os
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -23,6 +25,14 @@ MEASURED = (0, 1)
 """Exit codes of a load that was made; 1 if its numbers are doubted, as on a busy machine."""
 LOAD_S = 2.0
 """The warm-up and the measurement of `load -d 1s`."""
+PEERS = {
+    "wrk": "wrk -t1 -c64 -d1s --latency {url}",
+    "oha": "oha --no-tui -c 64 -z 1s {url}",
+    "hey": "hey -c 64 -z 1s {url}",
+    "autocannon": "autocannon -c 64 -d 1 {url}",
+    "vegeta": "sh -c 'echo GET {url} | vegeta attack -duration 1s -rate 0 -max-workers 64 | vegeta report'",
+}
+"""A closed load of a second by 64 connections, without a warm-up."""
 
 
 class Bound(NamedTuple):
@@ -40,6 +50,8 @@ class Taken(NamedTuple):
     """What an invocation took, in seconds."""
 
     cpu_s: float
+    all_cpu_s: float
+    """With the processes that it started and waited for."""
     time_s: float
 
 
@@ -60,7 +72,12 @@ def invocations(url: str) -> dict[str, Invocation]:
     for line in COMPLETIONS:
         asked = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_REDLINE_COMPLETE": "complete_bash"}
         made[f"completion of `{line}`"] = Invocation([redline], asked)
-    made["redline load URL -d 1s"] = Invocation([redline, "load", url, "-d", "1s"], works_s=LOAD_S)
+    for name in ("redline", "redline-engine"):
+        command = [str(Path(sys.executable).with_name(name)), "load", url, "-d", "1s"]
+        made[f"{name} load URL -d 1s"] = Invocation(command, works_s=LOAD_S)
+    for name, line in PEERS.items():
+        if shutil.which(name):
+            made[name] = Invocation(shlex.split(line.format(url=url)), works_s=1.0)
     return made
 
 
@@ -79,7 +96,8 @@ def taken(invocation: Invocation) -> Taken:
     if process.returncode not in MEASURED:
         raise subprocess.CalledProcessError(process.returncode, invocation.command)
     children_s = sum(map(int, of_children)) / os.sysconf("SC_CLK_TCK")
-    return Taken(used.ru_utime + used.ru_stime - children_s, took_s - invocation.works_s)
+    all_s = used.ru_utime + used.ru_stime
+    return Taken(all_s - children_s, all_s, took_s - invocation.works_s)
 
 
 @contextmanager
@@ -108,10 +126,10 @@ def measure(rounds: int) -> dict[str, list[Taken]]:
 
 def row(name: str, took: list[Taken]) -> str:
     """`redline --version   CPU 0.021 s (at most 0.05)   time 0.022 s (at most 0.05)`: the medians."""
-    cpu_s, time_s = (statistics.median(values) for values in zip(*took, strict=True))
+    cpu_s, all_s, time_s = (statistics.median(values) for values in zip(*took, strict=True))
     bound = BOUNDS.get(name)
     most_cpu, most_time = (f" (at most {most:.2f})" if bound else "" for most in (bound or AT_ONCE))
-    return f"{name:34} CPU {cpu_s:.3f} s{most_cpu:16} time {time_s:.3f} s{most_time}"
+    return f"{name:34} CPU {cpu_s:.3f} s{most_cpu:16} in all {all_s:.3f} s  time {time_s:.3f} s{most_time}"
 
 
 if __name__ == "__main__":

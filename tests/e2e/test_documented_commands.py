@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from redline.driving.engine_process import find_engine
 from tests.e2e.conftest import CHECKOUT, Done, Redline
 from tests.e2e.lab import Lab
 from tests.fakes import targets
@@ -47,6 +48,12 @@ def commands(text: str) -> list[list[str]]:
     lines = [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
     parts = [shlex.split(line, comments=True) for line in lines]
     return [part[1:] for part in parts if part and part[0] in {"redline", ".venv/bin/redline"}]
+
+
+def quick_looks() -> list[list[str]]:
+    """All `redline-engine load …` lines of the pages, as arguments."""
+    text = "".join((CHECKOUT / page).read_text() for page in PAGES)
+    return [shlex.split(line)[1:] for line in re.findall(r"^redline-engine load .*$", text, flags=re.MULTILINE)]
 
 
 def documented(*pages: str) -> set[str]:
@@ -250,6 +257,18 @@ def check(args: list[str], done: Done) -> None:
     assert done.code in ({0, 1, 3} if depends else {0}), (args, done.err)
     assert "Traceback" not in done.err
     assert done.out or {"--write-suite", "hgrm", "svg", "png"} & set(args) or (args[0] == "report" and "-o" in args)
+
+
+@pytest.mark.parametrize("args", quick_looks(), ids=shlex.join)
+def test_a_documented_quick_look_works(args: list[str]) -> None:
+    with targets.target(targets.healthy) as url:
+        args = replaced(
+            [url if arg.startswith("http://") else arg for arg in args], ["-d", "300ms", "--warmup", "50ms"]
+        )
+        done = subprocess.run([find_engine(), *args], capture_output=True, text=True, timeout=120, check=False)
+    # A busy machine may make requests fail or the engine late, which the output says.
+    assert done.returncode == int("\ninvalid: " in done.stdout), (done.stdout, done.stderr)
+    assert done.stdout.startswith("throughput  ")
 
 
 @pytest.mark.long

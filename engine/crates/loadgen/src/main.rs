@@ -22,6 +22,7 @@ mod once;
 mod peers;
 mod processes;
 mod protocol;
+mod quick;
 mod request;
 mod request_log;
 mod server_clocks;
@@ -58,6 +59,7 @@ redline-engine: the load engine of Redline
 Reads one job (JSON) from standard input and writes events (one JSON object a line) to standard output.
 
   --help           this text
+  load URL         instead of a job: a quick look at a server; see redline-engine load --help
   --version        the version
   fixed-work CPUS  instead of a job: the CPU time in nanoseconds that a fixed piece of work takes on each of these cores
                    (0,1), as a JSON object
@@ -89,10 +91,11 @@ fn main() -> ExitCode {
         }
         [command, cpus] if command == "fixed-work" => return fixed_work(&cpus.to_string_lossy()),
         [command] if command == "check" => return checks(),
+        [command, rest @ ..] if command == "load" => return ExitCode::from(quick::run(rest.to_vec())),
         [command, address] if command == "clocks" => return clocks(&address.to_string_lossy()),
         _ => {
             eprintln!(
-                "redline-engine: it takes no arguments but --help, --version, fixed-work CPUS, check and clocks ADDRESS\n  hint: the job goes to standard input"
+                "redline-engine: it takes no arguments but --help, --version, load URL, fixed-work CPUS, check and clocks ADDRESS\n  hint: the job goes to standard input"
             );
             return ExitCode::from(2);
         }

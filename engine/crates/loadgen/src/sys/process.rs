@@ -93,9 +93,12 @@ pub fn shortest_slices() {
 /// Let the calling thread run only when its core has nothing else to do. The main thread uses it: if it shares a worker's core,
 /// reporting must not make the load late.
 pub fn lower_priority() {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `parameters` outlives the call. Failing only means a later load, which the lateness shows.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    // SAFETY: all zeros is a value of `parameters`, which outlives the call. Failing only means a later load, which the
+    // lateness shows.
+    unsafe {
+        let parameters: libc::sched_param = zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters);
+    }
 }
 
 /// The calling thread, for [`restore_priority`].
@@ -107,9 +110,12 @@ pub fn this_thread() -> libc::pid_t {
 
 /// Restore the normal priority of a thread, as far as this user may: its result is waited for.
 pub fn restore_priority(thread: libc::pid_t) {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `parameters` outlives the call. Failing only means that the result takes longer on a busy machine.
-    unsafe { libc::sched_setscheduler(thread, libc::SCHED_OTHER, &raw const parameters) };
+    // SAFETY: all zeros is a value of `parameters`, which outlives the call. Failing only means that the result takes longer
+    // on a busy machine.
+    unsafe {
+        let parameters: libc::sched_param = zeroed();
+        libc::sched_setscheduler(thread, libc::SCHED_OTHER, &raw const parameters);
+    }
 }
 
 /// Be killed when the parent ends. Returns false when it has ended already.
@@ -152,6 +158,12 @@ impl Signals {
             }
         }
     }
+}
+
+/// Send SIGINT to a child that has not been waited for; one that has ended takes no notice.
+pub fn interrupt(child: libc::pid_t) {
+    // SAFETY: no memory is passed.
+    unsafe { libc::kill(child, libc::SIGINT) };
 }
 
 /// End the process immediately, whatever its other threads do and whatever is buffered.

@@ -25,6 +25,7 @@ mod pipelines;
 mod pools;
 mod proxies;
 mod pushes;
+mod quick;
 mod requests;
 mod robust;
 mod same_verdicts;

@@ -1,0 +1,176 @@
+//! `redline-engine load`: a quick look at a server without the lab. It checks one answer, loads by this same program with a job
+//! on its standard input, and prints the result.
+
+mod answer;
+mod flags;
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use redline_traffic::{Ended, OwnedEvent, Phase, Slice, Summary};
+use serde_json::{Value, json};
+
+use crate::job::JOB_FORMAT;
+use crate::stop::INTERRUPTED;
+use crate::sys::process::{Signals, end_now, interrupt};
+use flags::{Asked, Wrong, wrong};
+
+/// How much longer than its parts a load may take: connecting, and the end of the engine.
+const SLACK_NS: u64 = 30_000_000_000;
+/// The engine that runs now, or 0: a signal is passed on to it, so that it still says what it has measured.
+static ENGINE: AtomicI32 = AtomicI32::new(0);
+static WAS_SIGNALLED: AtomicBool = AtomicBool::new(false);
+
+/// Make the load of these arguments, those after `load`. Returns the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let asked = match flags::parse(arguments) {
+        Ok(Some(asked)) => asked,
+        Ok(None) => {
+            print!("{}", flags::HELP);
+            return 0;
+        }
+        Err(error) => return say(&error, 2),
+    };
+    pass_signals_on();
+    match check(&asked).and_then(|()| load(&asked)) {
+        Ok((warmed, summary)) => {
+            let answer = answer::answer(&asked, warmed, &summary);
+            print!("{}", answer.text);
+            match summary.ended {
+                Ended::Interrupted => INTERRUPTED,
+                Ended::Deadline => 1,
+                Ended::Complete => answer.is_invalid.into(),
+            }
+        }
+        Err(_) if WAS_SIGNALLED.load(Ordering::Relaxed) => INTERRUPTED,
+        Err(error) => say(&error, 1),
+    }
+}
+
+fn pass_signals_on() {
+    let signals = Signals::block();
+    let pass_on = move || {
+        while signals.wait(u64::MAX) {
+            WAS_SIGNALLED.store(true, Ordering::Relaxed);
+            match ENGINE.load(Ordering::Relaxed) {
+                0 => end_now(INTERRUPTED.into()),
+                engine => interrupt(engine),
+            }
+        }
+    };
+    // Without this thread the load cannot be interrupted; it ends by itself.
+    let _ = thread::Builder::new().name("signals".to_owned()).spawn(pass_on);
+}
+
+fn say(error: &Wrong, code: u8) -> u8 {
+    eprintln!("redline-engine: {}\n  hint: {}", error.message, error.hint);
+    code
+}
+
+/// Start this program once more, with a line on its standard input.
+fn start(arguments: &[&str], line: &Value) -> io::Result<Child> {
+    let mut engine = Command::new(std::env::current_exe()?)
+        .args(arguments)
+        .env("REDLINE_PARENT", std::process::id().to_string())
+        .process_group(0) // Ctrl-C comes from here, and only once.
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    ENGINE.store(engine.id() as i32, Ordering::Relaxed);
+    if let Some(mut input) = engine.stdin.take() {
+        input.write_all(format!("{line}\n").as_bytes())?;
+    }
+    Ok(engine)
+}
+
+fn no_engine(error: &io::Error) -> Wrong {
+    wrong(format!("the engine cannot be started: {error}"), "see the limits of this process")
+}
+
+fn target(asked: &Asked) -> Value {
+    let place = &asked.place;
+    let tls = if place.is_tls { json!({"insecure": asked.is_insecure}) } else { Value::Null };
+    json!({"host": place.host, "port": place.port, "http": if asked.http2 { "2" } else { "1.1" }, "tls": tls})
+}
+
+fn request(asked: &Asked) -> Value {
+    json!({
+        "method": asked.method,
+        "path": asked.place.path,
+        "headers": asked.headers,
+        "body_base64": asked.body.as_ref().map(|body| STANDARD.encode(body)),
+        "expect": {"status": asked.status},
+    })
+}
+
+fn job(asked: &Asked) -> Value {
+    let load = match asked.rate_per_s {
+        None => json!({"closed": {"users": asked.connections, "depth": asked.depth}}),
+        Some(per_s) => json!({"open": {
+            "rate_per_s": per_s, "arrivals": asked.arrivals, "connections": asked.connections, "depth": asked.depth,
+        }}),
+    };
+    json!({
+        "format": JOB_FORMAT,
+        "target": target(asked),
+        "requests": [request(asked)],
+        "load": load,
+        "warmup_ns": asked.warmup_ns,
+        "measure_ns": asked.duration_ns,
+        "count": asked.count,
+        "drain_ns": asked.timeout_ns,
+        "timeout_ns": asked.timeout_ns,
+        "interval_ns": 1_000_000_000,
+        "deadline_ns": asked.warmup_ns + asked.duration_ns + 2 * asked.timeout_ns + SLACK_NS,
+        "seed": asked.seed,
+        "workers": asked.threads,
+    })
+}
+
+/// Send the request once, and see whether the answer is right.
+fn check(asked: &Asked) -> Result<(), Wrong> {
+    let check = json!({
+        "format": "redline.check/1", "target": target(asked), "request": request(asked), "picks": {},
+        "timeout_ns": asked.timeout_ns, "keep_bytes": 0,
+    });
+    let done = start(&["check"], &check).and_then(Child::wait_with_output).map_err(|error| no_engine(&error))?;
+    let seen: Value = serde_json::from_slice(&done.stdout).unwrap_or_default();
+    if seen["outcome"] == "ok" {
+        return Ok(());
+    }
+    let of_engine = (&seen["message"], &seen["hint"]);
+    if let (Value::String(message), Value::String(hint)) = of_engine {
+        return Err(wrong(message, hint));
+    }
+    let place = format!("{}:{}", asked.place.host, asked.place.port);
+    let reason = seen["failure"]["reason"].as_str().unwrap_or("the engine ended without an answer");
+    Err(wrong(
+        format!("{place} does not answer as expected: {} {}: {reason}", asked.method, asked.place.path),
+        "nothing was timed; see the whole exchange with `curl -v`, or say with --status that this status is right",
+    ))
+}
+
+/// Make the load. Returns the right answers of its warm-up, and its result.
+fn load(asked: &Asked) -> Result<(u64, Summary<Box<Slice>>), Wrong> {
+    let mut engine = start(&[], &job(asked)).map_err(|error| no_engine(&error))?;
+    let mut warmed = 0;
+    let mut result = Err(wrong("the engine ended without a result", "see what it says above"));
+    for line in engine.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok) {
+        match serde_json::from_str(&line) {
+            Ok(OwnedEvent::Interval(interval)) if interval.phase == Phase::Warmup => {
+                warmed += interval.slice.counts.due;
+            }
+            Ok(OwnedEvent::Result(summary)) => result = Ok(summary),
+            Ok(OwnedEvent::Error(error)) => result = Err(wrong(error.message, error.hint)),
+            _ => {}
+        }
+    }
+    let _ = engine.wait();
+    result.map(|summary| (warmed, summary))
+}
