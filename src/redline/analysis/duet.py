@@ -486,7 +486,8 @@ def duets_of(run: Run) -> Duets:
                 saturates=baseline.load.saturates,
                 detects=baseline.warmup_detect,
                 cores=cores,
-                keeps=baseline.load.shape.requests_per_connection is None,
+                keeps=baseline.load.shape.requests_per_connection is None
+                and not (baseline.scenario.ends_streams and baseline.variant.http == "1.1"),
                 insecure=_insecure(baseline) or _insecure(plan.cells[cell_id]),
                 writes=baseline.scenario.writes,
                 inherited=before.get((cell_id, cell_ids[BASELINE])),

@@ -19,7 +19,11 @@ def load_facts(cell: Cell, trial: Trial, touched: Touched) -> LoadFacts | None:
     is_known = users is not None and "service times" not in touched and traffic.seconds > 0
     completed = traffic.counts.completed
     return LoadFacts(
-        url=own_server(cell.variant, cell.scenario.request.path),
+        url=own_server(
+            cell.variant,
+            cell.scenario.request.path,
+            opens_websocket=cell.scenario.request.websocket is not None,
+        ),
         seed=recording.seed,
         ended=traffic.ended,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,

@@ -12,13 +12,14 @@ _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes, including those with `{port}`."""
 
 
-def own_server(variant: Variant, path: str = "") -> str:
+def own_server(variant: Variant, path: str = "", *, opens_websocket: bool = False) -> str:
     """The command, the containers, the URL with this path, or the revision; empty for a server of the catalogue."""
     entry = variant.entry
     if isinstance(entry, AttachedServer):
         places = ", ".join(place.text for place in entry.way.connect)
         through = f" through the proxy {entry.way.proxy.text}" if entry.way.proxy else ""
-        url = f"{'https' if variant.tls else 'http'}://{entry.host}:{entry.port}{path}"
+        scheme = ("ws" if opens_websocket else "http") + ("s" if variant.tls else "")
+        url = f"{scheme}://{entry.host}:{entry.port}{path}"
         return f"{url}{places and f' at {places}'}{through}"
     if entry.checkout is not None:
         return str(entry.checkout.revision)

@@ -284,7 +284,7 @@ def _request(ask: RequestAsk, path: Given, placed: Placed) -> dict[str, object]:
     if ask.status is not None:
         asked["expect"] = {"status": Given(part("status", ask.status), ask.status)}
     if ask.events is not None:
-        asked["stream"] = _stream(ask.events)
+        asked |= _conversation(ask.events, "")
     return {"name": REQUEST, **asked}
 
 
@@ -300,13 +300,18 @@ def opened_by(urls: Mapping[str, str]) -> str | None:
 
 def _message(ask: RequestAsk, url: str, path: Given, placed: Placed) -> dict[str, object]:
     """Return the message on a WebSocket that is described. Raises UsageError for what only a request has."""
-    taken = {"body", "headers", "user", "oauth2_bearer", *OF_HEADERS}
+    taken = {"body", "headers", "user", "oauth2_bearer", "events", *OF_HEADERS}
     listed = [] if ask.listed is None else [part("requests")]
     if other := [*ask.given({*OF_REQUEST} - taken), *ask.given({"http2", "scenarios"}), *listed]:
         message = f"{other[0]}: {url} is a WebSocket, on which messages are sent"
         raise UsageError(message, hint=f"leave it out; {part('body', 'TEXT')} is the message, which its echo answers")
-    send = Given("the default message", ANY_MESSAGE) if ask.body is None else _body(ask.body, placed)
-    asked: dict[str, object] = {"path": path, "send": send}
+    asked: dict[str, object] = {"path": path}
+    if ask.body is not None:
+        asked["send"] = _body(ask.body, placed)
+    elif ask.events is None:
+        asked["send"] = Given("the default message", ANY_MESSAGE)
+    if ask.events is not None:
+        asked |= _conversation(ask.events, url)
     if headers := _headers(ask.headers) | _named_headers(ask) | _sign_in(ask):
         asked["headers"] = headers
     return {"name": REQUEST, "websocket": asked}
@@ -320,10 +325,20 @@ def _header(pair: tuple[str, str]) -> str:
     return part("headers", ": ".join(pair))
 
 
-def _stream(text: str) -> Given:
+def _conversation(text: str, opens: str) -> dict[str, object]:
+    """What is said of a conversation: of an answer, or of what comes on the WebSocket that the URL `opens` opens."""
     source = part("events", text)
     with naming(source):
-        return Given(source, {key: Given(source, value) for key, value in read_stream(text).items()})
+        words = {key: Given(source, value) for key, value in read_stream(text).items()}
+    if (words["events"].value == "messages") != bool(opens):
+        message = f"{source}: {opens} is a WebSocket" if opens else f"{source}: messages are those of a WebSocket"
+        hint = f"write {part('events', 'messages until 600')}" if opens else "load a URL of ws:// or wss://"
+        raise UsageError(message, hint=hint)
+    if opens:
+        del words["events"]
+        return {"receive": Given(source, words)}
+    apart = {"timestamp": words.pop("timestamp")} if "timestamp" in words else {}
+    return {"stream": Given(source, words), **apart}
 
 
 def _method(ask: RequestAsk) -> str:

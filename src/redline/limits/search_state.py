@@ -303,7 +303,11 @@ class SearchState:
         limit = CellLimit(
             slug=cell.slug,
             server=cell.variant.slug,
-            target=own_server(cell.variant, paths.pop() if len(paths) == 1 else ""),
+            target=own_server(
+                cell.variant,
+                paths.pop() if len(paths) == 1 else "",
+                opens_websocket=cell.scenario.request.websocket is not None,
+            ),
             scenario=cell.scenario.name,
             load=load_text(cell, self.stretch),
             stretch=self.stretch,

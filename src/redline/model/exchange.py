@@ -237,6 +237,11 @@ class Scenario(Frozen):
         return tuple(label if nth == 1 else f"{label} #{nth}" for label, nth in zip(plain, earlier, strict=True))
 
     @property
+    def ends_streams(self) -> bool:
+        """Whether a request ends before its stream, which in HTTP/1.1 ends its connection."""
+        return any(request.stream is not None and request.stream.is_bounded for request in self.requests)
+
+    @property
     def longest_stream_ns(self) -> int:
         """The longest time that a stream of events is followed by the clock; 0 if none is."""
         return max((request.stream.for_ns or 0 for request in self.requests if request.stream), default=0)

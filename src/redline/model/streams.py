@@ -60,7 +60,7 @@ _TIMES = {
 MESSAGE_TIMES = tuple(_TIMES)
 """The times of messages, by the names that objectives use."""
 
-STREAMS = "of answers that are streams of events; absent if there are none"
+STREAMS = "of conversations; absent if there are none"
 
 
 class Counting(Frozen):

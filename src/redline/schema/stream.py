@@ -185,8 +185,8 @@ def _listed(written: str | list[str] | None) -> tuple[str, ...]:
     return () if written is None else (written,) if isinstance(written, str) else tuple(written)
 
 
-_KEYS = "until|for|stall|stall-fails|message|amount|good"
-_WORDS = re.compile(rf"(?P<events>sse|ndjson|chunks|openai|anthropic)(?P<rest>(\s+({_KEYS})\s+\S+)*)\s*")
+_KEYS = "until|for|stall|stall-fails|message|amount|good|timestamp"
+_WORDS = re.compile(rf"(?P<events>sse|ndjson|chunks|openai|anthropic|messages)(?P<rest>(\s+({_KEYS})\s+\S+)*)\s*")
 
 
 def _word(key: str, value: str) -> object:
@@ -197,6 +197,9 @@ def _word(key: str, value: str) -> object:
         return {"json" if value.startswith("/") else "event": value}
     if key == "amount" and value != "bytes":
         return {"json": value}
+    if key == "timestamp":
+        pointer, _, unit = value.rpartition(":")
+        return {"pointer": pointer, "unit": unit}
     return value
 
 
@@ -204,13 +207,16 @@ def read_stream(text: str) -> dict[str, object]:
     """Read `sse until 20 for 10s stall 2s` as what a suite has under `stream`. Raises WrongValueError.
 
     `stall-fails 2s` in place of `stall 2s` is a stall that ends the request. `message /content` has a JSON Pointer, or
-    the type of an event, `amount /tokens` a pointer or `bytes`, `good gap<60ms,response<20s` no spaces.
+    the type of an event, `amount /tokens` a pointer or `bytes`, `good gap<60ms,response<20s` no spaces. `timestamp
+    /at:ms` is that of the request or the WebSocket: a pointer or `body`, and the unit. `messages` are those of a
+    WebSocket to which a user listens.
     """
     match = _WORDS.fullmatch(text.strip())
     if not match:
         hint = (
-            "write `sse`, `ndjson`, `chunks`, `openai` or `anthropic`, and then `until 20`, `for 10s`, `stall 2s`, "
-            "`stall-fails 2s`, `message /content`, `amount /tokens` or `good gap<60ms`"
+            "write `sse`, `ndjson`, `chunks`, `openai`, `anthropic` or, of a WebSocket, `messages`, and then "
+            "`until 20`, `for 10s`, `stall 2s`, `stall-fails 2s`, `message /content`, `amount /tokens`, "
+            "`good gap<60ms` or `timestamp /at:ms`"
         )
         raise WrongValueError(f"`{clip(text)}` is not a stream of events", hint)
     words = match["rest"].split()

@@ -29,6 +29,7 @@ def test_a_command_is_said_as_written_and_an_address_as_a_url(written: str, said
     assert own_server(command) == said
     assert own_server(address) == "http://127.0.0.1:8080"
     assert own_server(address, "/items") == "http://127.0.0.1:8080/items"
+    assert own_server(address, "/chat", opens_websocket=True) == "ws://127.0.0.1:8080/chat"
 
 
 def test_servers_that_only_their_variables_tell_apart_have_those() -> None:

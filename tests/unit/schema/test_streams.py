@@ -30,9 +30,9 @@ def test_a_stream_of_a_suite_is_that_of_the_flag(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (DEEP, r"users.closed.depth: GET /events is a stream of events, .* pipelined behind it would wait"),
-        (DEEP.replace("closed: {users: 2", "open: {rate: 9"), "users.open.depth: GET /events is a stream"),
-        (f"{SUITE}driver: loop\n", r"driver: GET /events is a stream of events, whose events only redline-engine"),
+        (DEEP, r"users.closed.depth: GET /events is a conversation, .* pipelined behind it would wait"),
+        (DEEP.replace("closed: {users: 2", "open: {rate: 9"), "users.open.depth: GET /events is a conv"),
+        (f"{SUITE}driver: loop\n", r"driver: GET /events is a conversation, whose messages only redline-engine"),
         (SUITE.replace("get: /events", "head: /events"), "an answer to HEAD has no events"),
         (SUITE.replace("until: 20", "until: 0"), "until"),
     ],

@@ -11,7 +11,7 @@ from redline.asking.origins import FromRepository
 from redline.asking.searching import read_suites_search
 from redline.asking.written import plain
 from redline.errors import UsageError
-from redline.model import AttachedServer, Body, Request, Scenario, WebSocket
+from redline.model import AttachedServer, Body, Request, Scenario, Stream, Timestamp, WebSocket
 from redline.suite import Catalogue, load_suite
 from redline.suite.project import read_project
 from tests.fakes import asks
@@ -56,7 +56,8 @@ def test_results_call_it_a_websocket_that_may_change_the_server(tmp_path: Path) 
 def test_the_engine_is_told_how_to_open_it_and_what_to_send(tmp_path: Path) -> None:
     more = "path: /chat, headers: {Origin: http://a}, subprotocols: [v2, v1], answer: next, greeting: 2"
     (sent,) = job_of(request=read(tmp_path, SUITE.replace("path: /chat", more)).request)["requests"]
-    assert sent["websocket"] == {"subprotocols": ["v2", "v1"], "message": "text", "answer": "next", "greeting": 2}
+    opens = {"subprotocols": ["v2", "v1"], "message": "text", "answer": "next", "greeting": 2}
+    assert sent["websocket"] == opens
     assert (sent["method"], sent["path"], sent["headers"]) == ("GET", "/chat", [["Origin", "http://a"]])
     assert sent["body_text"] == "message {seq}"
 
@@ -130,6 +131,21 @@ def test_websockets_are_compared_with_each_other() -> None:
     assert scenario["websocket"] == {"path": "/chat", "send": "message {seq}"}
     with pytest.raises(UsageError, match="ws://h:1/chat is a WebSocket, and http://h:2/chat is not"):
         document("http://h:2/chat")
+
+
+def test_events_of_a_websocket_are_what_a_user_listens_to() -> None:
+    suite, text = load_suite_of(asks.load(url="ws://h/ticks", events="messages until 600 for 90s timestamp body:ms"))
+    request = suite.scenarios[0].request
+    assert (request.websocket, request.body) == (WebSocket(answer="listen"), None)
+    assert request.timestamp == Timestamp(unit="ms")
+    assert request.stream == Stream(events="messages", until=600, for_ns=90_000_000_000)
+    assert "receive: {until: 600, for: 90s, timestamp: {pointer: body, unit: ms}}" in text
+    suite, _ = load_suite_of(asks.load(url="http://h/ticks", events="sse timestamp /at:s"))
+    assert suite.scenarios[0].request.timestamp == Timestamp(pointer="/at", unit="s")
+    with pytest.raises(UsageError, match=r"ws://h/ is a WebSocket"):
+        load_suite_of(asks.load(url="ws://h/", events="sse until 2"))
+    with pytest.raises(UsageError, match="messages are those of a WebSocket"):
+        load_suite_of(asks.load(url="http://h/", events="messages until 2"))
 
 
 def test_messages_have_their_number_unless_one_is_given() -> None:

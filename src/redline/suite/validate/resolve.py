@@ -207,18 +207,18 @@ def _check_journeys(sheet: Sheet, loads: Loads, scenarios: Sequence[Scenario]) -
 
 
 def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], variants: Iterable[Variant]) -> None:
-    """Note loads that pipeline requests behind streams of events, and a driver, which does not count events."""
+    """Note loads that pipeline requests behind conversations, and a driver, which does not count messages."""
     requests = [request for scenario in scenarios for request in scenario.requests if request.stream is not None]
     if not requests:
         return
-    stream = f"{requests[0].method} {requests[0].path} is a stream of events"
+    stream = f"{requests[0].line} is a conversation"
     pipelines = any(variant.http == "1.1" for variant in variants)
     for name, load in loads.items() if pipelines else ():
         if load is not None and (shape := load.load("load", Replay((0,))).shape).depth > 1:
             message = f"{stream}, and requests that are pipelined behind it would wait for its end"
             sheet.wrong(("loads", name, shape.kind, "depth"), message, "remove `depth`, or load it over HTTP/2")
     if sheet.document.at(("driver",)) is not None:
-        message = f"{stream}, whose events only redline-engine counts"
+        message = f"{stream}, whose messages only redline-engine counts"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests whose answers end")
 
 
