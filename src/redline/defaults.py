@@ -15,6 +15,8 @@ DuetMetric: TypeAlias = Literal[
     "gap p50",
     "gap p99",
     "per-message p50",
+    "push p50",
+    "push p99",
 ]
 """What verdicts may be about: CPU time per request, throughput, or a percentile of times."""
 

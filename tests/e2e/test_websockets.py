@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from bench.rig import AskedOf, drive, running
-from redline.model import Body, Closed, Load, Open, Request, Scenario, WebSocket
+from redline.model import Body, Closed, Load, Open, Request, Scenario, Stream, Timestamp, WebSocket
+from redline.model.limits import LimitReport
 from tests.e2e.conftest import Redline
+from tests.e2e.test_documented_commands import SHORT_LIMIT
 from tests.fakes import targets
 
 pytestmark = pytest.mark.e2e
@@ -14,6 +16,18 @@ pytestmark = pytest.mark.e2e
 SHORT = ["-d", "500ms", "--warmup", "50ms"]
 SECOND = 1_000_000_000
 ECHO = Request(path="/chat", body=Body(text="message {seq}"), websocket=WebSocket(message="text"))
+TICKS = Stream(events="messages", until=25)
+LISTENING = """\
+servers: [{{name: own, url: "{url}"}}]
+scenarios:
+  - name: ticks
+    websocket:
+      path: /ticks
+      receive: {{until: 20, good: "gap < 2s", timestamp: {{pointer: body, unit: ns}}}}
+loads: {{users: {{closed: {{users: 4}}, for: 500ms}}}}
+warmup: 50ms
+trials: 1
+"""
 DUET = """\
 servers: [{{name: a, url: "{a}"}}, {{name: b, url: "{b}"}}]
 baseline: a
@@ -48,6 +62,46 @@ def test_a_url_of_a_websocket_is_loaded(redline: Redline, oracle: Path, load: li
         done = redline("load", of_websocket(server.url), *load, *SHORT, "--json")
     assert done.code in {0, 1}, done.err
     assert not {"errors", "surplus-bytes", "reconnecting"} & {finding["kind"] for finding in done.json["findings"]}
+
+
+@pytest.mark.parametrize("loaded", [("closed", 3), ("open", 50)])
+def test_both_sides_count_the_same_pushes(oracle: Path, loaded: tuple[str, int]) -> None:
+    """Each says a time that lies so long before the one at which it is sent, that a late client hides nothing."""
+    kind, number = loaded
+    shape = Closed(users=number) if kind == "closed" else Open(rate_per_s=float(number), connections=8)
+    websocket = WebSocket(answer="listen")
+    ticks = Request(path="/ticks", websocket=websocket, stream=TICKS, timestamp=Timestamp(unit="ns"))
+    load = Load(name="ticks", shape=shape, duration_ns=20 * SECOND, count=24)
+    pushes = ["--pushes", "25", "--push-every", "2ms", "--push-delay", "100ms", "--report"]
+    with running(oracle, "null", *pushes) as server:
+        traffic = drive(server, load, AskedOf(Scenario(name="Ticks", request=ticks)), warmup_ns=0)
+    seen, streams, one_way = server.seen, traffic.streams, traffic.one_way
+    assert seen is not None
+    assert streams is not None
+    assert one_way is not None
+    assert traffic.counts.outcomes.ok == 24
+    assert seen.answer.count == streams.counted == 24 * 25
+    assert streams.push is not None
+    assert streams.push.count == one_way.from_server.count == 24 * 25
+    assert one_way.from_server.quantiles_ns((0.0,))[0] > 99_000_000
+    assert not one_way.to_server.count
+    assert seen.targets == {"ticks": 24}
+    assert seen.closes == {"1000": 24}
+
+
+def test_a_limit_of_users_who_listen(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    with running(oracle, "null", "--pushes", "20", "--push-every", "5ms", "--push-delay", "20ms") as server:
+        (tmp_path / "ticks.yaml").write_text(LISTENING.format(url=server.url.rpartition("/")[0]))
+        done = redline("run", "ticks.yaml", "-o", "out", "--json").measured()
+        messages = done.json["cells"][0]["streams"]
+        assert messages["events_of_begun"] == 20 * messages["begun"]
+        assert messages["push"][0]["ns"] > 19e6
+        objective = "push p50 < 2s, goodput > 50%"
+        done = redline("limit", "ticks.yaml", "--users", "--objective", objective, *SHORT_LIMIT, "--json")
+    assert "Traceback" not in done.err
+    assert done.code in {0, 1, 3}, done.err
+    (cell,) = LimitReport.model_validate(done.json).cells
+    assert "met" in [state.state for probe in cell.probes for state in probe.counts], done.out
 
 
 def test_a_server_without_websockets_is_refused_before_the_load(redline: Redline) -> None:

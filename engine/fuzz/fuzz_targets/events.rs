@@ -14,6 +14,7 @@ static RULES: LazyLock<MessageRules> = LazyLock::new(|| {
         amount: Amount::Each(places("/n")),
         last_data: vec![b"[DONE]".to_vec()],
         last_events: vec![b"stop".to_vec()],
+        timestamp: None,
     }
 });
 

@@ -65,7 +65,7 @@ _KINDS: Mapping[str, Callable[[Interval | TargetTraffic], Histogram | Signed | N
     "response": lambda of: of.response,
     "service": lambda of: of.service,
     _FIRST_BYTE: lambda of: of.first_byte,
-    "to-server": lambda of: of.one_way.to_server if of.one_way else None,
+    "to-server": lambda of: of.one_way.to_server if of.one_way and of.one_way.to_server.count else None,
     "from-server": lambda of: of.one_way.from_server if of.one_way else None,
 }
 _ONE_WAY = ("to-server", "from-server")
@@ -126,12 +126,13 @@ def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
     for kind, of in _KINDS.items():
         if (kind in _ONE_WAY and not one_way) or (kind == _FIRST_BYTE and not early):
             continue
-        spans = (
+        spans = tuple(
             RecordedSpan(traffic.epoch_unix_ns + interval.start_ns, traffic.epoch_unix_ns + interval.end_ns, times)
             for interval in measured
             if (times := of(interval)) is not None
         )
-        yield RecordedTimes(slug, f"trial-{recording.round + 1}", kind, tuple(spans))
+        if spans or kind not in _ONE_WAY:
+            yield RecordedTimes(slug, f"trial-{recording.round + 1}", kind, spans)
 
 
 def _of_start(names: list[str], start: str, duet: DuetRecording) -> Iterator[RecordedTimes]:

@@ -93,6 +93,7 @@ def stream_report(
         gaps=percentiles(streams.gaps),
         slowest_gap=percentiles(streams.slowest_gap or Histogram()),
         per_message=percentiles(streams.per_message or Histogram()),
+        push=percentiles(streams.push or Histogram()),
         aside=streams.aside,
         amount=streams.amount,
         amount_per_s=streams.amount / seconds if seconds and streams.amount else None,
@@ -200,10 +201,9 @@ def other_times(
         shown.append(_time("handshake", merged, None))
     ways = OneWay.merged(way for way in one_way if way is not None)
     if ways is not None and ways.is_known(clock_bound_ns):
-        shown += [
-            _time("to server", ways.to_server, resolution_ns, clock_bound_ns),
-            _time("from server", ways.from_server, resolution_ns, clock_bound_ns),
-        ]
+        if ways.to_server.count:
+            shown.append(_time("to server", ways.to_server, resolution_ns, clock_bound_ns))
+        shown.append(_time("from server", ways.from_server, resolution_ns, clock_bound_ns))
     return tuple(shown)
 
 

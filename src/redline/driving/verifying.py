@@ -327,7 +327,9 @@ def difference(request: Request, answer: Checked) -> str | None:
     if answer.status not in expect.statuses:
         return f"status {status_of(answer)} in place of {either(expect.statuses)}, body {shown(body)}"
     # Any other error that the engine reports would be an error under load too.
-    differences = _body_of(expect, answer), _json_of(expect, body), _time_of(request.timestamp, body), answer.wrong
+    # The engine looks for the time in each message of a stream.
+    timestamp = request.timestamp if request.stream is None else None
+    differences = _body_of(expect, answer), _json_of(expect, body), _time_of(timestamp, body), answer.wrong
     return next(filter(None, differences), None)
 
 

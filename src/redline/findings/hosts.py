@@ -33,10 +33,10 @@ def clock_bound(trial: Trial, traffic: Traffic) -> Observation | None:
 
 def observe_clocks(ways: OneWay | None, hosts: tuple[HostFacts, ...]) -> Observation | None:
     """How far the clocks of these hosts may be apart, of the shorter median; None without one-way times or hosts."""
-    if ways is None or not ways.to_server.count or not hosts:
+    shortest_ns = None if ways is None else ways.shortest_ns
+    if shortest_ns is None or not hosts:
         return None
     bound_ns = one_way_bound_ns(hosts)
-    shortest_ns = min(way.quantiles_ns((0.5,))[0] for way in (ways.to_server, ways.from_server))
     share = 0.0 if bound_ns == 0 else float("inf")
     if bound_ns is None:
         silent = [host.name for host in hosts if host.clock_bound_ns is None]

@@ -28,6 +28,8 @@ class Metric(StrEnum):
     GAP_P50 = "gap p50"
     GAP_P99 = "gap p99"
     PER_MESSAGE_P50 = "per-message p50"
+    PUSH_P50 = "push p50"
+    PUSH_P99 = "push p99"
     CPU_PER_REQUEST = "cpu-per-request"
     MEMORY = "memory"
 
@@ -39,7 +41,7 @@ class Metric(StrEnum):
     @property
     def is_of_messages(self) -> bool:
         """Whether only conversations have it."""
-        return self.value.startswith(("first-message", "gap", "per-message"))
+        return self.value.startswith(("first-message", "gap", "per-message", "push"))
 
     @property
     def words(self) -> str:

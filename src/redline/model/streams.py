@@ -9,7 +9,7 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.histogram import Histogram
 from redline.model.percentile import Effect, Percentile, bounded
 
-EventKind = Literal["sse", "ndjson", "chunks", "openai", "anthropic"]
+EventKind = Literal["sse", "ndjson", "chunks", "openai", "anthropic", "messages"]
 
 MessageMetric = Literal[
     "first-message p50",
@@ -40,10 +40,23 @@ MessageMetric = Literal[
     "per-message p99",
     "per-message p99.9",
     "per-message max",
+    "push p50",
+    "push p75",
+    "push p90",
+    "push p95",
+    "push p99",
+    "push p99.9",
+    "push max",
 ]
 """Percentiles of the times of messages that objectives and conditions are about."""
 
-_TIMES = {"first-message": "first_event", "gap": "gaps", "slowest-gap": "slowest_gap", "per-message": "per_message"}
+_TIMES = {
+    "first-message": "first_event",
+    "gap": "gaps",
+    "slowest-gap": "slowest_gap",
+    "per-message": "per_message",
+    "push": "push",
+}
 MESSAGE_TIMES = tuple(_TIMES)
 """The times of messages, by the names that objectives use."""
 
@@ -186,6 +199,9 @@ class StreamTraffic(Frozen):
     good: int = omitted_if_default(0, "streams that met all that makes one good")
     slowest_gap: Histogram | None = omitted_if_default(None, "the longest time between two messages of each stream")
     per_message: Histogram | None = omitted_if_default(None, "the time for each message of a stream after its first")
+    push: Histogram | None = omitted_if_default(
+        None, "the difference of our clock and the server's in each message that states it, without its sign"
+    )
 
     @classmethod
     def merged(cls, parts: Iterable["StreamTraffic | None"]) -> Self | None:
@@ -206,6 +222,7 @@ class StreamTraffic(Frozen):
             good=sum(part.good for part in known),
             slowest_gap=_all_of(part.slowest_gap for part in known),
             per_message=_all_of(part.per_message for part in known),
+            push=_all_of(part.push for part in known),
         )
 
     def times(self, name: str) -> Histogram | None:
@@ -245,6 +262,9 @@ class StreamReport(Frozen):
         (), "the longest time between two messages of each stream; ns"
     )
     per_message: tuple[Percentile, ...] = omitted_if_default((), "the time for each message after the first; ns")
+    push: tuple[Percentile, ...] = omitted_if_default(
+        (), "the one-way time of each message that states the server's clock, without its sign; ns"
+    )
     aside: int = omitted_if_default(0, "messages that arrived in the measurement and do not count")
     amount: int = omitted_if_default(0, "how much the messages hold that arrived in the measurement")
     amount_per_s: float | None = omitted_if_default(None, "absent in duets, and where messages hold no amount")
@@ -261,5 +281,6 @@ class StreamReport(Frozen):
             "gaps": bounded(self.gaps, service),
             "slowest_gap": bounded(self.slowest_gap, service),
             "per_message": bounded(self.per_message, service),
+            "push": bounded(self.push, service),
         }
         return self.model_copy(update=times)

@@ -210,14 +210,20 @@ class OneWay(Frozen):
             from_server=Signed.merged([part.from_server for part in given]),
         )
 
+    @property
+    def shortest_ns(self) -> int | None:
+        """The shorter median; None without any. Pushes have a time from the server alone."""
+        medians = [side.quantiles_ns((0.5,))[0] for side in (self.to_server, self.from_server) if side.count]
+        return min(medians, default=None)
+
     def is_known(self, clock_bound_ns: int | None) -> bool:
         """Whether there are any, and the clocks are close enough: the bound is a small part of each median.
 
         `clock_bound_ns` is how far the clocks may be apart: 0 on a machine, None where nobody says it.
         """
-        if not self.to_server.count or clock_bound_ns is None:
+        shortest_ns = self.shortest_ns
+        if shortest_ns is None or clock_bound_ns is None:
             return False
-        shortest_ns = min(*self.to_server.quantiles_ns((0.5,)), *self.from_server.quantiles_ns((0.5,)))
         return not clock_bound_ns or clock_bound_ns <= MOST_CLOCK_ERROR * shortest_ns
 
 

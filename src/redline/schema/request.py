@@ -105,7 +105,7 @@ class RequestSchema(Schema):
     )
     timestamp: TimestampSchema | None = Field(
         default=None,
-        description="where the answer contains the server's clock",
+        description="where the answer, or each message of its stream, contains the server's clock",
         examples=[{"pointer": "/now", "unit": "ms"}],
     )
     stream: StreamItem | None = Field(
@@ -202,8 +202,8 @@ class RequestSchema(Schema):
     @model_validator(mode="after")
     def _stream_is_only_counted(self) -> Self:
         expected = {"body", "length", "sha256", "json_values"} & self.expect.model_fields_set
-        if self.stream is not None and (expected or self.timestamp is not None):
-            what = "a timestamp" if not expected else f"`{'json' if 'json_values' in expected else min(expected)}`"
+        if self.stream is not None and expected:
+            what = f"`{'json' if 'json_values' in expected else min(expected)}`"
             problem = f"a stream of events is only counted, and has no {what} to check"
             raise WrongValueError(problem, "expect its status alone", field="stream")
         if self.stream is not None and (self.head is not None or self.method == "HEAD"):

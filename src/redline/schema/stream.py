@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from redline.errors import WrongValueError
 from redline.model import Stream
-from redline.model.streams import Counting, Good, MessageAmount
+from redline.model.streams import Counting, EventKind, Good, MessageAmount
 from redline.quantities import clip, did_you_mean, parse_duration
 from redline.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Schema, StreamTime
 
@@ -109,14 +109,9 @@ class StallSchema(Schema):
 StallItem = Annotated[Annotated[StreamTime, PLAIN] | Annotated[StallSchema, MAPPING], BY_FORM]
 
 
-class StreamSchema(Schema):
-    """What the events of an answer are, and how long they are followed: to the end of the answer by default."""
+class FollowedSchema(Schema):
+    """Which messages of a conversation count, and how long it is followed."""
 
-    events: Kind = Field(
-        description="sse: server-sent events with data; ndjson: lines; chunks: of HTTP/1.1, or DATA frames of HTTP/2; "
-        "openai, anthropic: the streams of these interfaces, whose messages and tokens are known",
-        examples=["sse"],
-    )
     message: Annotated[MessageSchema, MAPPING] | None = Field(
         default=None, description="which events are messages that count; the others are counted apart"
     )
@@ -140,6 +135,31 @@ class StreamSchema(Schema):
         examples=["2s"],
     )
 
+    def stream(self, events: EventKind) -> Stream:
+        """The value of the model."""
+        stall = self.stall
+        after, fails = (stall.after, stall.fails) if isinstance(stall, StallSchema) else (stall, False)
+        return Stream(
+            events=events,
+            message=self.message and _counting(self.message),
+            amount=None if self.amount is None else _amount(self.amount),
+            good=None if self.good is None else read_good(self.good),
+            until=self.until,
+            for_ns=self.lasts,
+            stall_ns=after,
+            stall_fails=fails,
+        )
+
+
+class StreamSchema(FollowedSchema):
+    """What the events of an answer are, and how long they are followed: to the end of the answer by default."""
+
+    events: Kind = Field(
+        description="sse: server-sent events with data; ndjson: lines; chunks: of HTTP/1.1, or DATA frames of HTTP/2; "
+        "openai, anthropic: the streams of these interfaces, whose messages and tokens are known",
+        examples=["sse"],
+    )
+
 
 StreamItem = Annotated[Annotated[Kind, PLAIN] | Annotated[StreamSchema, MAPPING], BY_FORM]
 
@@ -148,18 +168,7 @@ def stream_of(written: Kind | StreamSchema | None) -> Stream | None:
     """The value of the model."""
     if not isinstance(written, StreamSchema):
         return written and Stream(events=written)
-    stall = written.stall
-    after, fails = (stall.after, stall.fails) if isinstance(stall, StallSchema) else (stall, False)
-    return Stream(
-        events=written.events,
-        message=written.message and _counting(written.message),
-        amount=None if written.amount is None else _amount(written.amount),
-        good=None if written.good is None else read_good(written.good),
-        until=written.until,
-        for_ns=written.lasts,
-        stall_ns=after,
-        stall_fails=fails,
-    )
+    return written.stream(written.events)
 
 
 def _counting(written: MessageSchema) -> Counting:

@@ -8,7 +8,9 @@ from redline.errors import WrongValueError
 from redline.model import Body, Request, WebSocket
 from redline.model.template import has_placeholders
 from redline.schema.bodies import BodySchema, BodyText, JsonBody, json_template, texts_of
+from redline.schema.expected import TimestampSchema
 from redline.schema.http_texts import Headers, PathText, check_placeholders
+from redline.schema.stream import FollowedSchema
 from redline.schema.types import BY_FORM, MAPPING, PLAIN, Schema, Size, as_list, one_or_several
 
 _SET_BY_HANDSHAKE = ("connection", "upgrade")
@@ -59,6 +61,22 @@ class WebSocketMessageSchema(Schema):
         return self._body
 
 
+class ReceiveSchema(FollowedSchema):
+    """The messages that a user listens to, and for how long."""
+
+    timestamp: TimestampSchema | None = Field(
+        default=None,
+        description="where each message contains the server's clock",
+        examples=[{"pointer": "body", "unit": "ms"}],
+    )
+
+    @model_validator(mode="after")
+    def _ends(self) -> "ReceiveSchema":
+        if self.until is None and self.lasts is None:
+            raise WrongValueError("nothing says how long a user listens", "write `until: 600`, `for: 60s`, or both")
+        return self
+
+
 MessageItem = Annotated[Annotated[BodyText, PLAIN] | Annotated[WebSocketMessageSchema, MAPPING], BY_FORM]
 
 
@@ -74,8 +92,15 @@ class WebSocketSchema(Schema):
         description="the subprotocols that are offered, of which the server has to choose one",
         examples=[["chat"]],
     )
-    send: MessageItem = Field(
-        description="the message: a text, or {json: …}, {size: 256} or {file: frame.bin}", examples=["message {seq}"]
+    send: MessageItem | None = Field(
+        default=None,
+        description="the message: a text, or {json: …}, {size: 256} or {file: frame.bin}",
+        examples=["message {seq}"],
+    )
+    receive: Annotated[ReceiveSchema, MAPPING] | None = Field(
+        default=None,
+        description="the server speaks, and the user only listens; `send`, if given, is sent once",
+        examples=[{"until": 600, "timestamp": {"pointer": "body", "unit": "ms"}}],
     )
     answer: Literal["echo", "next"] = Field(
         default="echo", description="what answers it: the same message, or whatever message comes next"
@@ -94,12 +119,19 @@ class WebSocketSchema(Schema):
             if name.lower() in _SET_BY_HANDSHAKE or name.lower().startswith("sec-websocket-"):
                 hint = "remove it; `subprotocols` are a key of their own"
                 raise WrongValueError(f"the engine sets `{name}`", hint, field="headers")
+        if self.receive is None and self.send is None:
+            raise WrongValueError("nothing is sent, and nothing received", "write `send`, or `receive`")
+        if self.receive is not None and "answer" in self.model_fields_set:
+            message = "`answer` is what answers a message, and `receive` what comes without one"
+            raise WrongValueError(message, "write one of the two", field="answer")
         body, _ = self._message()
-        if body.text is None and len(body.content()) > _LONGEST_MESSAGE:
+        if body is not None and body.text is None and len(body.content()) > _LONGEST_MESSAGE:
             raise WrongValueError("a message has at most 16 MiB", "send less", field="send")
         return self
 
-    def _message(self) -> tuple[Body, Literal["text", "binary"]]:
+    def _message(self) -> tuple[Body | None, Literal["text", "binary"] | None]:
+        if self.send is None:
+            return None, None
         return (Body(text=self.send), "text") if isinstance(self.send, str) else (self.send.made(), self.send.kind)
 
     def request(self) -> Request:
@@ -107,6 +139,13 @@ class WebSocketSchema(Schema):
         body, kind = self._message()
         headers = {name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()}
         websocket = WebSocket(
-            subprotocols=tuple(self.subprotocols), message=kind, answer=self.answer, greeting=self.greeting
+            subprotocols=tuple(self.subprotocols),
+            message=kind,
+            answer=self.answer if self.receive is None else "listen",
+            greeting=self.greeting,
         )
-        return Request(path=self.path, headers=headers, body=body, websocket=websocket)
+        stream = self.receive and self.receive.stream(events="messages")
+        timestamp = self.receive and self.receive.timestamp and self.receive.timestamp.timestamp()
+        return Request(
+            path=self.path, headers=headers, body=body, websocket=websocket, stream=stream, timestamp=timestamp
+        )

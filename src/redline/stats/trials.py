@@ -48,6 +48,8 @@ MESSAGE_QUANTILES = {
     Metric.GAP_P50: ("gap", 0.5),
     Metric.GAP_P99: ("gap", 0.99),
     Metric.PER_MESSAGE_P50: ("per-message", 0.5),
+    Metric.PUSH_P50: ("push", 0.5),
+    Metric.PUSH_P99: ("push", 0.99),
 }
 """The times of messages, and their quantile, of metrics that only conversations have."""
 

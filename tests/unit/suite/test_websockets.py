@@ -61,6 +61,23 @@ def test_the_engine_is_told_how_to_open_it_and_what_to_send(tmp_path: Path) -> N
     assert sent["body_text"] == "message {seq}"
 
 
+def test_the_engine_is_told_to_listen(tmp_path: Path) -> None:
+    """`send` is a message that asks for the pushes, if there is one."""
+    receive = "receive: {until: 600, for: 90s, message: {json: /at}, timestamp: {pointer: /at, unit: ms}}"
+    request = read(tmp_path, SUITE.replace('send: "message {seq}"', receive)).request
+    (listens,) = job_of(request=request)["requests"]
+    assert listens["websocket"] == {"answer": "listen"}
+    assert listens["timestamp"] == {"pointer": "/at", "unit": "ms"}
+    followed = listens["stream"]
+    assert (followed["events"], followed["until"], followed["for_ns"]) == ("messages", 600, 90_000_000_000)
+    assert followed["message"] == {"json": ["/at"]}
+    assert not {"body_base64", "body_text"} & listens.keys()
+    (asks_first,) = job_of(request=read(tmp_path, SUITE.replace("send:", f"{receive}, send:")).request)["requests"]
+    assert asks_first["websocket"] == {"answer": "listen", "message": "text"}
+    assert asks_first["body_text"] == "message {seq}"
+    assert Request.model_validate_json(request.model_dump_json()) == request
+
+
 @pytest.mark.parametrize(("url", "server"), [("ws://h:81/chat?a=1", "http://h:81"), ("WSS://h/chat?a=1", "https://h")])
 def test_a_url_of_a_websocket_opens_it(url: str, server: str) -> None:
     suite, text = load_suite_of(asks.load(url=url, body="hello"))
@@ -148,6 +165,10 @@ def test_flags_of_requests_are_refused(asked: dict[str, Any], says: str) -> None
         (SUITE.replace('"message {seq}"', '"{rand:9..1}"'), "cannot be filled in"),
         (SUITE.replace("name: echo,", "name: echo, get: /,"), "this scenario has get and websocket"),
         (SUITE.replace("name: echo,", "name: echo, timestamp: {pointer: body, unit: ms},"), "cannot be combined with"),
+        (SUITE.replace(', send: "message {seq}"', ""), "nothing is sent, and nothing received"),
+        (SUITE.replace('send: "message {seq}"', "receive: {stall: 2s}"), "nothing says how long a user listens"),
+        (SUITE.replace("send:", "receive: {until: 2}, answer: next, send:"), "`answer` is what answers a message"),
+        (SUITE.replace("send:", "receive: {until: 2, events: sse}, send:"), "events"),
         (
             SUITE.replace('websocket: {path: /chat, send: "message {seq}"}', "requests: [{websocket: {path: /}}]"),
             "websocket",

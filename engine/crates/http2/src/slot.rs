@@ -91,7 +91,8 @@ impl Slot {
         if let Some(counted) = self.watch.as_mut().and_then(|watch| watch.take_news()) {
             let (status, body_length) = (self.message.status(), self.message.body_length());
             let so_far = StreamSoFar { status, body_length, messages: counted };
-            events.push(Event::Stream { token: self.token, so_far, is_last });
+            let times = self.watch.as_mut().map_or_else(Vec::new, |watch| watch.take_times());
+            events.push(Event::Stream { token: self.token, so_far, times, is_last });
         }
     }
 

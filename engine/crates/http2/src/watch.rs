@@ -1,6 +1,6 @@
 //! What is kept of an answer only where it is requested: its events as they come, and the fields of its head.
 
-use redline_wire::{BodyKind, EventKind, EventReader, KeptFields, MessageCounts, MessageRules};
+use redline_wire::{BodyKind, EventKind, EventReader, KeptFields, MessageCounts, MessageRules, MessageTime};
 
 use crate::event::BodyOptions;
 
@@ -105,6 +105,12 @@ impl Watch {
     pub fn take_news(&mut self) -> Option<MessageCounts> {
         let has_news = std::mem::take(&mut self.has_news);
         self.reader.as_ref().filter(|_| has_news).map(EventReader::counts)
+    }
+
+    /// Take the times in messages that counted since the last call.
+    #[cold]
+    pub fn take_times(&mut self) -> Vec<MessageTime> {
+        self.reader.as_mut().map_or_else(Vec::new, EventReader::take_times)
     }
 
     /// What is shown of a stream that is not as expected: its first message if none counted, or the beginning of what is none.

@@ -325,7 +325,7 @@ fn so_far(kind: EventKind, fields: &[(&str, &str)], pieces: &[(&[u8], u8)]) -> (
         for event in feed(&mut session, &bytes).unwrap() {
             match event {
                 Event::Begun { token: 4 } => {}
-                Event::Stream { token: 4, so_far, is_last } => news.push((so_far.messages.counted, is_last)),
+                Event::Stream { token: 4, so_far, is_last, .. } => news.push((so_far.messages.counted, is_last)),
                 outcome => return (news, outcome),
             }
         }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use redline_traffic::{Histogram, JourneyTally, Outcome, Phase, RequestTally, Slice};
+use redline_traffic::{Histogram, JourneyTally, Outcome, Phase, RequestTally, Slice, StreamNews};
 
 use crate::by_journey::{self, ByJourney, Mark};
 use crate::by_request::{ByRequest, Entry, StreamEntry};
@@ -416,8 +416,15 @@ impl Tally {
 
     /// Something is new in a stream of events.
     pub fn stream(&mut self, progress: &StreamProgress) {
-        let of_phase = self.is_of_phase(progress.due_ns);
+        let arrived = progress.news.is_of_its_arrival() && self.phase == Phase::Measure;
+        let of_phase = arrived || self.is_of_phase(progress.due_ns);
         self.slice.streams_mut().count(progress.news, of_phase, true);
+        if let StreamNews::Stated(ns) = progress.news
+            && of_phase
+        {
+            let saturated = self.slice.one_way_mut().from_server.record(ns);
+            self.slice.counts.saturated += u64::from(saturated);
+        }
         if self.phase != Phase::Warmup
             && let Some(by_request) = &mut self.by_request
         {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-use crate::behaviour::Behaviour;
+use crate::behaviour::{Behaviour, PushTimes};
 use crate::content::{ClockText, Content, NO_TOKENS};
 use crate::discipline::Discipline;
 use crate::endings::Endings;
@@ -85,6 +85,7 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
             content: content(given, seed, faults.events)?,
             faults,
             endings: endings(given)?,
+            pushes: push_times(given)?,
             work: given.take("--work", number)?.unwrap_or(0),
             report: given.flag("--report").then(|| Arc::new(Mutex::new(Report::default()))),
         },
@@ -171,6 +172,22 @@ fn event_times(given: &mut Given) -> Result<Option<EventTimes>, String> {
     };
     let gap_ns = given.need("--events", "--event-gap D", time_ns)?;
     Ok(Some(EventTimes { count: count as u64, gap_ns }))
+}
+
+/// The most messages that are pushed on a WebSocket: all are written when it opens.
+const MOST_PUSHES: u64 = 20_000;
+
+fn push_times(given: &mut Given) -> Result<Option<PushTimes>, String> {
+    let Some(count) = given.take("--pushes", given::ordinal)? else {
+        let alone = ["--push-every", "--push-delay"].into_iter().find(|name| given.has(name));
+        return alone.map_or(Ok(None), |name| Err(format!("{name} needs --pushes N")));
+    };
+    if count > MOST_PUSHES {
+        return Err(format!("--pushes are at most {MOST_PUSHES}"));
+    }
+    let every_ns = given.need("--pushes", "--push-every D", time_ns)?;
+    let delay_ns = given.take("--push-delay", duration_ns)?.unwrap_or(0);
+    Ok(Some(PushTimes { count, every_ns, delay_ns }))
 }
 
 fn content(given: &mut Given, seed: u64, events: Option<EventTimes>) -> Result<Content, String> {

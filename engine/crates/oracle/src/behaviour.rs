@@ -26,6 +26,8 @@ pub struct Behaviour {
     pub faults: Faults,
     /// When connections end.
     pub endings: Endings,
+    /// The messages that every WebSocket gets, if its own are not echoed.
+    pub pushes: Option<PushTimes>,
     /// How many steps of arithmetic an answer takes.
     pub work: u64,
     /// What is counted, if anything is.
@@ -35,7 +37,7 @@ pub struct Behaviour {
 impl Behaviour {
     /// Whether an answer may have to wait, so that a clock is needed.
     pub const fn is_timed(&self) -> bool {
-        !self.discipline.is_null() || self.faults.delay() || self.report.is_some()
+        !self.discipline.is_null() || self.faults.delay() || self.report.is_some() || self.pushes.is_some()
     }
 
     /// What is counted, if anything is.
@@ -65,7 +67,29 @@ pub struct Exchange<'a> {
     pub agenda: &'a mut Agenda,
 }
 
+/// When messages are pushed on a WebSocket, and what they say.
+#[derive(Debug, Clone, Copy)]
+pub struct PushTimes {
+    /// How many there are.
+    pub count: u64,
+    /// From the handshake to the first, and from each to the next.
+    pub every_ns: u64,
+    /// How much earlier than its time each says that it is.
+    pub delay_ns: u64,
+}
+
 impl Respondent for Exchange<'_> {
+    fn pushes(&self) -> Option<PushTimes> {
+        self.behaviour.pushes
+    }
+
+    fn push(&mut self, after_ns: u64, length: usize) {
+        let at_ns = self.arrival_ns + after_ns;
+        *self.due_ns = (*self.due_ns).max(at_ns);
+        let (arrival_ns, token) = (self.arrival_ns, self.token);
+        self.agenda.add(Due { at_ns, arrival_ns, token, stream: 0, length, first: false, last: true });
+    }
+
     #[inline]
     fn reply<'a>(&'a mut self, asked: Asked<'a>) -> Reply<'a> {
         let Behaviour { content, report, .. } = &mut *self.behaviour;
@@ -203,7 +227,15 @@ mod tests {
         let resets = Resets::new(0.0, 1);
         let faults =
             Faults { first_byte_after_ns, body_over_ns, rest_after_ns: 0, events: None, bytewise: false, resets };
-        Behaviour { discipline, content: Content::Name, faults, endings: Endings::default(), work: 0, report: None }
+        Behaviour {
+            discipline,
+            content: Content::Name,
+            faults,
+            endings: Endings::default(),
+            pushes: None,
+            work: 0,
+            report: None,
+        }
     }
 
     /// When each of `count` answers with a body of one byte is complete, all requested at the same time on a single connection.

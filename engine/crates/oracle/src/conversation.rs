@@ -3,8 +3,10 @@
 //! A client that begins with the preface of HTTP/2 is answered in it (RFC 9113, 3.3).
 
 use std::io::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::agenda::Due;
+use crate::behaviour::PushTimes;
 use crate::body::{Framing, Part, Rest};
 use crate::endings::Ending;
 use crate::request::{Head, Request, read_head};
@@ -44,6 +46,12 @@ pub trait Respondent {
     fn upgraded(&mut self, _name: &[u8]) {}
     /// A message of this many bytes is to be echoed.
     fn message(&mut self, _length: usize) {}
+    /// The messages that a WebSocket gets which opens now.
+    fn pushes(&self) -> Option<PushTimes> {
+        None
+    }
+    /// A message of this many bytes is to be sent this long after the request arrived.
+    fn push(&mut self, _after_ns: u64, _length: usize) {}
     /// The client closes a WebSocket with this code.
     fn closed(&mut self, _code: u16) {}
     /// When the answer, with a head and a body of these lengths, may be sent. The stream is 0 in HTTP/1.1.
@@ -73,6 +81,8 @@ pub struct Conversation {
     streams: Option<Box<Streams>>,
     /// The WebSocket that the connection has become.
     websocket: Option<Box<WebSocket>>,
+    /// It gets messages that answer none.
+    is_pushing: bool,
 }
 
 /// A request body that is being received, and its answer.
@@ -121,6 +131,7 @@ impl Conversation {
             closing: false,
             streams: None,
             websocket: None,
+            is_pushing: false,
         }
     }
 
@@ -272,8 +283,14 @@ impl Conversation {
             respondent.upgraded(name);
             let start = self.answers.len();
             websocket::open(request.websocket_key, request.subprotocols, &mut self.answers);
-            self.websocket = Some(Box::new(WebSocket::new()));
-            return self.pass_on(start, respondent);
+            let mut websocket = Box::new(WebSocket::new());
+            self.pass_on(start, respondent);
+            if let Some(times) = respondent.pushes() {
+                self.is_pushing = true;
+                self.push_all(times, &mut websocket, respondent);
+            }
+            self.websocket = Some(websocket);
+            return;
         }
         if !post && matches!(body, Framing::None | Framing::Length(0)) {
             return self.answer(Asked { name, length: 0, body: b"", cookie, token }, close, respondent);
@@ -315,8 +332,42 @@ impl Conversation {
         self.time(self.answers.len() - body - start, body, respondent);
     }
 
+    /// Adds all messages that are pushed. Each says the time since 1970 at which it is due, in nanoseconds, less the delay.
+    fn push_all(&mut self, times: PushTimes, websocket: &mut WebSocket, respondent: &mut impl Respondent) {
+        let opened_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        for nth in 1..=times.count {
+            let after_ns = nth * times.every_ns;
+            let says_ns = opened_ns + u128::from(after_ns) - u128::from(times.delay_ns);
+            let start = self.answers.len();
+            websocket.push(&says_ns.to_string(), &mut self.answers);
+            respondent.push(after_ns, self.answers.len() - start);
+        }
+    }
+
+    /// What was pushed is not echoed: only messages of the client are counted, and its close frame is answered at once.
+    fn hear(&mut self, received: &Received, start: usize, respondent: &mut impl Respondent) {
+        match received {
+            Received::Control => self.pass_on(start, respondent),
+            Received::Message(length) => {
+                self.answers.truncate(start);
+                respondent.message(*length);
+            }
+            Received::Closed(code) => {
+                self.ended = true;
+                self.answers.drain(self.released..start);
+                self.released = self.answers.len();
+                if let Some(code) = code {
+                    respondent.closed(*code);
+                }
+            }
+        }
+    }
+
     /// What answers a frame of a WebSocket was added at `start`.
     fn echo(&mut self, received: &Received, start: usize, respondent: &mut impl Respondent) {
+        if self.is_pushing {
+            return self.hear(received, start, respondent);
+        }
         if self.closing && !matches!(received, Received::Closed(_)) {
             self.answers.truncate(start);
             if matches!(received, Received::Message(_)) {

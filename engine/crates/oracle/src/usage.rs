@@ -42,6 +42,9 @@ opens one, with the first subprotocol that is offered, and each message is echoe
                         N server-sent events instead, each D after the one before it, the first D after the head
   --ndjson              they are lines of JSON
   --tokens              they are a chat completion: the role, N - 3 tokens, their number, [DONE]
+  --pushes N --push-every D [--push-delay D]
+                        a WebSocket echoes nothing, and gets N texts, each D after the one before it, the first D after the
+                        handshake; each is the time at which it is due, less the delay, in ns since 1970
   --close-after N       the Nth answer of a connection is its last, and says so: `Connection: close`, or GOAWAY
   --close-silently      it does not say so
 

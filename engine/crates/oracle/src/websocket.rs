@@ -1,6 +1,6 @@
 //! The server's side of a WebSocket: an answer 101, and then the echo of each message.
 
-use redline_websocket::{Event, Role, Session, accept_value};
+use redline_websocket::{Event, Kind, Role, Session, accept_value};
 
 /// The code of a close frame without one (RFC 6455, section 7.4.1).
 const NO_STATUS: u16 = 1005;
@@ -55,6 +55,11 @@ impl WebSocket {
         };
         self.session.write(kind, &self.message, answers);
         Some(Received::Message(self.message.len()))
+    }
+
+    /// Adds a text that answers nothing.
+    pub fn push(&mut self, text: &str, answers: &mut Vec<u8>) {
+        self.session.write(Kind::Text, text.as_bytes(), answers);
     }
 
     /// Adds a close frame: the server goes away.

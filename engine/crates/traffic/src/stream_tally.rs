@@ -31,6 +31,8 @@ pub struct StreamTally {
     pub slowest_gap: SparseHistogram,
     /// The time for each message after the first, of each stream.
     pub per_message: SparseHistogram,
+    /// The difference of our clock and the server's in each message that states it, without its sign.
+    pub push: SparseHistogram,
 }
 
 /// What is new in a stream.
@@ -46,7 +48,11 @@ pub enum StreamNews {
         since_ns: u64,
         /// They are the first.
         is_first: bool,
+        /// They were pushed to a user who only listens.
+        is_push: bool,
     },
+    /// A message has arrived that states the server's clock: ours minus it, in nanoseconds.
+    Stated(i128),
     /// There was no event for too long.
     Stall,
     /// Messages that do not count have arrived.
@@ -74,6 +80,14 @@ pub struct StreamEnded {
     pub is_good: bool,
 }
 
+impl StreamNews {
+    /// Whether it belongs to the time in which it arrived, whenever its request was due: users may listen for longer than a phase.
+    #[must_use]
+    pub fn is_of_its_arrival(self) -> bool {
+        matches!(self, Self::Events { is_push: true, .. } | Self::Stated(_))
+    }
+}
+
 impl StreamTally {
     /// Count what is new. `of_phase`: the request was due in the phase; `in_window`: now is a time whose events count.
     pub fn count(&mut self, news: StreamNews, of_phase: bool, in_window: bool) {
@@ -91,7 +105,8 @@ impl StreamTally {
             StreamNews::Stall => self.stalls += 1,
             StreamNews::Aside(_) | StreamNews::Amount(_) => {}
             StreamNews::Ended(ended) => self.count_end(ended),
-            StreamNews::Events { count, since_ns, is_first } => {
+            StreamNews::Stated(ns) => self.push.record(u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX)),
+            StreamNews::Events { count, since_ns, is_first, .. } => {
                 self.counted += count;
                 if is_first {
                     self.first_event.record(since_ns);
@@ -139,6 +154,7 @@ impl StreamTally {
         self.good += other.good;
         self.slowest_gap.add(&other.slowest_gap);
         self.per_message.add(&other.per_message);
+        self.push.add(&other.push);
     }
 
     /// Clear everything.

@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memchr2};
 
-use crate::messages::{MOST_MESSAGE_BYTES, MessageCounts, MessageRules};
+use crate::messages::{MOST_MESSAGE_BYTES, MessageCounts, MessageRules, MessageTime};
 
 /// What an event of a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum EventKind {
     Ndjson,
     /// A chunk of the transfer coding; in HTTP/2 a DATA frame that is not empty.
     Chunks,
+    /// A message on a WebSocket, which no body has.
+    Messages,
 }
 
 impl EventKind {
@@ -23,6 +25,7 @@ impl EventKind {
             Self::Sse => "server-sent events",
             Self::Ndjson => "NDJSON",
             Self::Chunks => "chunks",
+            Self::Messages => "messages",
         }
     }
 
@@ -33,6 +36,7 @@ impl EventKind {
             Self::Sse => "an answer whose Content-Type is not text/event-stream, or which is compressed",
             Self::Ndjson => "an answer whose Content-Type is not that of NDJSON, or which is compressed",
             Self::Chunks => "an answer that is not sent in chunks",
+            Self::Messages => "an answer that opens no WebSocket",
         }
     }
 }
@@ -80,6 +84,7 @@ impl BodyKind {
     pub fn is(self, kind: EventKind) -> bool {
         match kind {
             EventKind::Chunks => self.is_chunked,
+            EventKind::Messages => false,
             kind => self.events == Some(kind) && !self.is_encoded,
         }
     }
@@ -103,6 +108,8 @@ pub struct EventReader {
     /// No line has ended.
     is_first_line: bool,
     counts: MessageCounts,
+    /// The times in messages that were not yet taken.
+    times: Vec<MessageTime>,
     /// The beginning of the first message, while none counts.
     first: Vec<u8>,
 }
@@ -137,6 +144,7 @@ impl EventReader {
             after_cr: false,
             is_first_line: true,
             counts: MessageCounts { counted: 0, aside: 0, amount: 0, is_finished: false },
+            times: Vec::new(),
             first: Vec::new(),
         }
     }
@@ -145,6 +153,12 @@ impl EventReader {
     #[must_use]
     pub const fn counts(&self) -> MessageCounts {
         self.counts
+    }
+
+    /// Take the times in messages that counted since the last call, if the rules have them read.
+    #[must_use]
+    pub fn take_times(&mut self) -> Vec<MessageTime> {
+        std::mem::take(&mut self.times)
     }
 
     /// The beginning of the first message, if none counted so far.
@@ -168,6 +182,7 @@ impl EventReader {
                     self.part = cleared(chunk);
                 }
             }
+            EventKind::Messages => {}
         }
     }
 
@@ -291,6 +306,9 @@ impl EventReader {
     /// A message is complete.
     fn message(&mut self, data: &[u8]) {
         let counts = self.counts.message(self.rules, &self.event, data);
+        if counts && let Some(time) = self.rules.and_then(|rules| rules.time_in(data)) {
+            self.times.push(time);
+        }
         if !counts && self.counts.counted == 0 && self.first.is_empty() {
             self.first.extend_from_slice(&data[..data.len().min(SHOWN)]);
         }

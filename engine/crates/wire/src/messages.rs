@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 
 use crate::json::Pointer;
 use crate::scan;
+use crate::timestamp::Timestamp;
 
 /// The longest message that is looked at whole; of a longer one, its beginning is.
 pub const MOST_MESSAGE_BYTES: usize = 1024 * 1024;
@@ -22,7 +23,12 @@ pub struct MessageRules {
     pub last_data: Vec<Vec<u8>>,
     /// Types of server-sent events that end a conversation.
     pub last_events: Vec<Vec<u8>>,
+    /// Where each message that counts states the server's time.
+    pub timestamp: Option<Timestamp>,
 }
+
+/// The time that a message states, in nanoseconds since 1970; or how a message begins that states none.
+pub type MessageTime = Result<u64, String>;
 
 /// Which messages count.
 #[derive(Clone, Debug, Default)]
@@ -109,6 +115,9 @@ impl Counts {
     }
 }
 
+/// As much of a message as is shown.
+const MOST_SHOWN: usize = 200;
+
 /// The beginning of bytes, on a single line.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -131,6 +140,19 @@ impl MessageRules {
         let rules: &'static Self = Box::leak(Box::new(self));
         kept.push((text, rules));
         rules
+    }
+
+    /// Whether messages state the time.
+    #[must_use]
+    pub fn read_times(&self) -> bool {
+        self.timestamp.is_some()
+    }
+
+    /// The time that a message states; `None` where none is read.
+    #[must_use]
+    pub fn time_in(&self, data: &[u8]) -> Option<MessageTime> {
+        let timestamp = self.timestamp.as_ref()?;
+        Some(timestamp.read(data).ok_or_else(|| shown(&data[..data.len().min(MOST_SHOWN)])))
     }
 
     /// Whether messages without a value that counts are wrong: not if all count.
@@ -172,8 +194,8 @@ pub struct MessageCounts {
 }
 
 impl MessageCounts {
-    /// Count a message. `rules`: all count without them.
-    pub(crate) fn message(&mut self, rules: Option<&MessageRules>, event: &[u8], data: &[u8]) -> bool {
+    /// Count a message. `rules`: all count without them. Returns whether it counts.
+    pub fn message(&mut self, rules: Option<&MessageRules>, event: &[u8], data: &[u8]) -> bool {
         let Some(rules) = rules else {
             self.counted += 1;
             return true;

@@ -9,7 +9,7 @@ use crate::events::EventReader;
 use crate::head::{self, Framing, Head};
 use crate::heads::Heads;
 use crate::malformed::{Malformed, Rule};
-use crate::messages::MessageCounts;
+use crate::messages::{MessageCounts, MessageTime};
 use crate::record::Record;
 use crate::{MOST_HEAD_BYTES, MOST_KEPT_BODY};
 
@@ -50,6 +50,8 @@ struct Extra {
     body: Vec<u8>,
     /// The events of the present answer, if it is a stream.
     events: Option<EventReader>,
+    /// The times in messages of the last stream that were not yet taken.
+    times: Vec<MessageTime>,
     /// The head of the present answer, if its fields are kept.
     head: Vec<u8>,
     record: Option<Box<Record>>,
@@ -147,6 +149,18 @@ impl Parser {
             body_length: self.body_length,
             messages,
         })
+    }
+
+    /// Take the times in messages of the present or the last answer that counted since the last call.
+    pub fn take_times(&mut self) -> Vec<MessageTime> {
+        let Some(extra) = &mut self.extra else {
+            return Vec::new();
+        };
+        let mut times = std::mem::take(&mut extra.times);
+        if let Some(events) = &mut extra.events {
+            times.append(&mut events.take_times());
+        }
+        times
     }
 
     /// Record the next answer, if its body is hashed, with up to `keeps` bytes of the body.
@@ -334,6 +348,7 @@ impl Parser {
         extra.events =
             options.events.filter(|kind| head.body.is(*kind)).map(|kind| EventReader::new(kind, options.messages));
         extra.body.clear();
+        extra.times.clear();
     }
 
     fn pass_over(&mut self, interim: Head, at: usize) -> Result<(), Malformed> {
@@ -406,6 +421,7 @@ impl Parser {
         let mut events = extra.events.take()?;
         events.end();
         extra.body.extend_from_slice(events.first());
+        extra.times.append(&mut events.take_times());
         Some(events.counts())
     }
 }

@@ -1,6 +1,8 @@
 //! One connection to the target: its requests in flight, its parser, and the bytes to write.
 
-use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions, Record, StreamSoFar, Unfit};
+use redline_wire::{
+    Answer, Heads, Malformed, MessageTime, ParsedAnswer, Parser, ReadOptions, Record, StreamSoFar, Unfit,
+};
 
 use super::continuing::HeldBody;
 use super::glimpse::Glimpse;
@@ -9,6 +11,7 @@ use super::pending::PendingQueue;
 use super::tunnel::{Reply, Tunnel};
 use crate::first_failures::Cause;
 use crate::ids::{PendingId, TapeId};
+use crate::sys::random::random_bytes;
 
 /// Bytes that are encrypted or framed at a time.
 const SEALED_AT_ONCE: usize = 64 * 1024;
@@ -246,6 +249,11 @@ impl Connection {
         if self.http2().is_none() { self.parser.end(options) } else { None }
     }
 
+    /// Take the times in messages of the present or the last HTTP/1.1 answer.
+    pub fn take_times(&mut self) -> Vec<MessageTime> {
+        self.parser.take_times()
+    }
+
     /// Record the next HTTP/1.1 answer, with up to `keeps` bytes of its body.
     pub fn record(&mut self, keeps: usize) {
         self.parser.record(keeps);
@@ -381,6 +389,20 @@ impl Connection {
     /// The handshake of a WebSocket that the server has not answered.
     pub fn handshake(&self) -> Option<&redline_websocket::Handshake> {
         self.layers.as_deref()?.handshake.as_ref()
+    }
+
+    /// Whether it is a WebSocket that is open, or that the server was asked to open.
+    #[inline]
+    pub fn speaks_websocket(&self) -> bool {
+        self.layers.as_deref().is_some_and(|layers| layers.websocket.is_some() || layers.handshake.is_some())
+    }
+
+    /// Append the handshake of a WebSocket. `request` is all of it but its key.
+    #[cold]
+    pub fn ask_websocket(&mut self, request: &[u8]) {
+        let handshake = redline_websocket::Handshake::new(random_bytes());
+        self.outbox.stage(|out| handshake.write(request, out));
+        self.layers.get_or_insert_default().handshake = Some(handshake);
     }
 
     /// Append frames of a WebSocket.

@@ -1,12 +1,12 @@
 //! HTTP/1.1: assigns received bytes to the requests of a connection, which are answered in order.
 
 use redline_traffic::Outcome;
-use redline_wire::{Answer, Heads, ParsedAnswer, StreamSoFar};
+use redline_wire::{Answer, Heads, MessageRules, ParsedAnswer, StreamSoFar};
 
 use super::activity::Activity;
 use super::connection::Connection;
 use super::requests::Requests;
-use super::streams::Fate;
+use super::streams::{Fate, untimed};
 use crate::ids::PendingId;
 
 /// The result of reading the answers on a connection.
@@ -34,6 +34,8 @@ pub enum ReadEnd {
     Surplus,
     /// The peer sends no more, but the answer is not complete.
     CutOff,
+    /// A message does not state the time, and should.
+    Untimed(String),
     Malformed,
 }
 
@@ -64,6 +66,11 @@ pub fn read(
                 Ok(None) | Err(_) => connection.stream(),
             };
             let is_done = so_far.is_some_and(|so_far| requests.follow(pending, so_far, now_ns, activity));
+            if options.messages.is_some_and(MessageRules::read_times)
+                && let Err(first) = requests.stated(pending, connection.take_times(), now_ns, activity)
+            {
+                break ReadEnd::Untimed(untimed(&first));
+            }
             if is_done && !matches!(parsed, Ok(Some(_))) {
                 // The rest of the answer does not count.
                 requests.end_stream(pending, connection, now_ns, activity);

@@ -7,7 +7,7 @@ use redline_wire::Answer;
 use super::activity::Activity;
 use super::connection::Connection;
 use super::requests::Requests;
-use super::streams::Fate;
+use super::streams::{Fate, untimed};
 use crate::first_failures::Cause;
 use crate::ids::PendingId;
 
@@ -30,9 +30,24 @@ pub fn handle(
         }
         match event {
             Event::Begun { token } => requests.begin(PendingId(token), now_ns),
-            Event::Stream { token, so_far, is_last } => {
+            Event::Stream { token, so_far, times, is_last } => {
                 any_answer = true;
-                if requests.follow(PendingId(token), so_far, now_ns, activity) {
+                let is_complete = requests.follow(PendingId(token), so_far, now_ns, activity);
+                if !times.is_empty()
+                    && let Err(first) = requests.stated(PendingId(token), times, now_ns, activity)
+                {
+                    let request = requests.name_of(PendingId(token));
+                    let cause = || Cause::words(untimed(&first)).of(request);
+                    activity.failures.note(Outcome::UnexpectedBody, now_ns, cause);
+                    if is_last {
+                        ended = Some(token);
+                    } else {
+                        connection.cancel_stream(PendingId(token));
+                    }
+                    requests.fail(PendingId(token), connection, Outcome::UnexpectedBody, now_ns, activity);
+                    continue;
+                }
+                if is_complete {
                     if is_last {
                         ended = Some(token);
                     } else {

@@ -11,6 +11,7 @@ mod draws;
 mod glimpse;
 mod http1;
 mod http2;
+mod listening;
 mod outbox;
 mod pending;
 mod pool;

@@ -9,14 +9,16 @@ use std::io;
 use std::sync::Arc;
 
 use redline_traffic::TlsInfo;
+use redline_wire::Record;
 
 use self::backoff::ConnectBackoff;
-pub use self::opening::{ConnectResult, OpeningProgress};
+pub use self::opening::{ConnectResult, OpeningProgress, no_websocket, refused};
 use self::reached::Reached;
 pub use self::states::ConnectionState;
 use self::states::ConnectionStates;
 use super::connection::Connection;
 use super::outbox::Tape;
+use super::websocket::SWITCHING_PROTOCOLS;
 use crate::ids::ConnectionId;
 use crate::io::{Chunk, Event, Io, Sending};
 use crate::job::{Job, Target, WebSocket};
@@ -27,7 +29,7 @@ use crate::stop::Stop;
 use crate::sys::socket::{Address, new_socket};
 
 /// The code of a close frame when nothing is wrong (RFC 6455, section 7.4.1).
-const NORMAL_CLOSURE: u16 = 1000;
+pub const NORMAL_CLOSURE: u16 = 1000;
 
 /// Fields are dropped in this order: the backend before the connections and tapes, whose bytes the kernel may be reading.
 pub struct Pool<I> {
@@ -41,8 +43,10 @@ pub struct Pool<I> {
     /// Where connections go, in turn. The kernel may be reading them: they stay where they are.
     addresses: Vec<Address>,
     target: Target,
-    /// The WebSocket that each connection becomes.
+    /// The WebSocket that each connection becomes before its first request.
     websocket: Option<Arc<WebSocket>>,
+    /// Connections are WebSockets, at the latest with their first request.
+    has_websockets: bool,
     /// Record answers, with up to this many bytes of their bodies.
     records: Option<usize>,
     sources: Sources,
@@ -70,6 +74,7 @@ impl<I: Io> Pool<I> {
         connections: usize,
         stop: &Stop,
     ) -> io::Result<Self> {
+        let websocket = job.requests.first().and_then(|request| request.websocket.clone());
         Ok(Self {
             io: I::new(connections, stop.waker())?,
             connections: (0..connections).map(|_| Connection::new()).collect(),
@@ -78,7 +83,8 @@ impl<I: Io> Pool<I> {
             tls: None,
             addresses: target.all().iter().map(Address::new).collect::<io::Result<_>>()?,
             target: job.target.clone(),
-            websocket: job.requests.first().and_then(|request| request.websocket.clone()),
+            has_websockets: websocket.is_some(),
+            websocket: websocket.filter(|websocket| !websocket.listens),
             records: job.records,
             sources: Sources::new(target, &job.target.sources, job.load.connections()),
             first,
@@ -193,9 +199,18 @@ impl<I: Io> Pool<I> {
         Ok(bytes + self.flush(connection)?)
     }
 
-    /// Whether each connection becomes a WebSocket.
+    /// The record of the next message on a WebSocket that this head opens, in a check.
+    pub fn record_of(&self, head: &[u8]) -> Option<Box<Record>> {
+        self.records.map(|keeps| {
+            let mut record = Box::new(Record::new(keeps));
+            record.head(head, SWITCHING_PROTOCOLS);
+            record
+        })
+    }
+
+    /// Whether connections are WebSockets.
     pub fn has_websockets(&self) -> bool {
-        self.websocket.is_some()
+        self.has_websockets
     }
 
     /// Send a close frame on each open WebSocket.
@@ -403,7 +418,7 @@ impl<I: Io> Pool<I> {
 
     /// Close a connection, without slowing down the next. No request is on it any more.
     pub fn drop_socket(&mut self, connection: ConnectionId, reset: bool) {
-        if self.websocket.is_some() {
+        if self.has_websockets {
             self.close_websocket(connection);
         }
         self.io.close(connection, reset);

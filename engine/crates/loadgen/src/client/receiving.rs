@@ -9,6 +9,7 @@ use super::connection::Connection;
 use super::glimpse::ended_early;
 use super::http1::{self, AnswersRead, ReadEnd};
 use super::http2;
+use super::pool::{NORMAL_CLOSURE, no_websocket};
 use super::sending::Client;
 use super::websocket::{self, MessagesRead};
 use crate::ids::ConnectionId;
@@ -31,7 +32,7 @@ impl<I: Io> Client<I> {
             return self.take_answers(connection, bytes, more, now_ns, activity);
         }
         let Some(tls) = reader.tls_mut() else {
-            if reader.is_websocket() {
+            if reader.speaks_websocket() {
                 return self.take_messages(connection, bytes, now_ns, activity);
             }
             return self.take_frames(connection, bytes, now_ns, activity);
@@ -42,7 +43,7 @@ impl<I: Io> Client<I> {
             Ok(fed) => {
                 if reader.http2().is_some() {
                     self.take_frames(connection, &plain, now_ns, activity);
-                } else if reader.is_websocket() {
+                } else if reader.speaks_websocket() {
                     self.take_messages(connection, &plain, now_ns, activity);
                 } else if !plain.is_empty() {
                     self.take_answers(connection, &plain, more || fed.closed, now_ns, activity);
@@ -81,6 +82,10 @@ impl<I: Io> Client<I> {
     /// The peer sends no more.
     fn end_of_stream(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let reader = self.pool.connection_mut(connection);
+        if let Some(handshake) = reader.handshake() {
+            let why = no_websocket(handshake, Outcome::Closed, "the server closed the connection");
+            return self.fail(connection, why.outcome(), |_| why.to_string(), now_ns, activity);
+        }
         if reader.is_websocket() {
             if reader.is_empty() {
                 return self.pool.ended_idle(connection, false, now_ns);
@@ -124,6 +129,9 @@ impl<I: Io> Client<I> {
                 self.cut_off(connection, Outcome::Closed, |carrier| ended_early(carrier.glimpsed()), now_ns, activity);
             }
             ReadEnd::Surplus => self.surplus(connection, now_ns, activity),
+            ReadEnd::Untimed(why) => {
+                self.fail(connection, Outcome::UnexpectedBody, |_| why.clone(), now_ns, activity);
+            }
             // The reason was recorded where the bytes are.
             ReadEnd::Malformed => self.fail(connection, Outcome::Malformed, |_| String::new(), now_ns, activity),
         }
@@ -132,18 +140,21 @@ impl<I: Io> Client<I> {
     /// Read the messages on a WebSocket, and write the frames that they require in return. Requests of HTTP pay nothing for it.
     #[inline(never)]
     fn take_messages(&mut self, connection: ConnectionId, bytes: &[u8], now_ns: u64, activity: &mut Activity) {
+        if self.pool.connection(connection).handshake().is_some() {
+            return match self.listen(connection, bytes, now_ns, activity) {
+                Ok(Some(rest)) => self.take_messages(connection, &rest, now_ns, activity),
+                Ok(None) => {}
+                Err(why) => self.fail(connection, why.outcome(), |_| why.to_string(), now_ns, activity),
+            };
+        }
         let reader = self.pool.connection_mut(connection);
         let Some(mut layers) = reader.take_layers() else {
             return;
         };
-        let read = layers.websocket.as_mut().map(|session| {
-            websocket::read(bytes, session, &mut layers.record, reader, &mut self.requests, now_ns, activity)
-        });
+        let MessagesRead { any, end } =
+            websocket::read(bytes, &mut layers, reader, &mut self.requests, now_ns, activity);
         let owes_pong = layers.websocket.as_ref().is_some_and(redline_websocket::Session::owes_pong);
         reader.set_layers(layers);
-        let Some(MessagesRead { any, end }) = read else {
-            return;
-        };
         if any {
             self.pool.answered(connection, now_ns);
         }
@@ -162,6 +173,11 @@ impl<I: Io> Client<I> {
                 }
             }
             websocket::ReadEnd::Surplus => self.surplus(connection, now_ns, activity),
+            websocket::ReadEnd::Enough => self.pool.drop_socket(connection, true),
+            websocket::ReadEnd::Wrong(why) => {
+                self.say_close(connection, Some(NORMAL_CLOSURE), activity);
+                self.fail(connection, Outcome::UnexpectedBody, |_| why, now_ns, activity);
+            }
             websocket::ReadEnd::Closed { why, code } => {
                 self.say_close(connection, code, activity);
                 if self.pool.connection(connection).is_empty() {

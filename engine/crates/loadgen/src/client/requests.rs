@@ -3,10 +3,11 @@
 //! This module knows nothing of sockets and protocols: callers pass the connection of a request.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use redline_traffic::{Outcome, StreamNews};
 use redline_websocket::Kind;
-use redline_wire::{Answer, ReadOptions, StreamSoFar, Verdict};
+use redline_wire::{Answer, MessageTime, ReadOptions, StreamSoFar, Verdict};
 
 use super::activity::{Activity, ClientEvent, ClockReading, StreamProgress};
 use super::connection::Connection;
@@ -14,10 +15,12 @@ use super::continuing::Waits;
 use super::pending::{PendingRequest, PendingRequests};
 use super::scenario::{Scenario, Unwritable};
 use super::streams::{Fate, StreamEnd, Streams};
+use super::websocket::SWITCHING_PROTOCOLS;
 use crate::first_failures::Cause;
 use crate::ids::{ConnectionId, PendingId};
+use crate::job::{Stream, WebSocket};
 use crate::request::{DueRequest, EndedRequest};
-use crate::sys::time::unix_ns;
+use crate::sys::time::{now_ns, unix_ns};
 
 /// How often a request may be written without an answer before it fails, not counting requests that the server announced not to
 /// process.
@@ -135,20 +138,98 @@ impl Requests {
     /// is no stream, and ends with its last byte.
     pub fn follow(&mut self, pending: PendingId, so_far: StreamSoFar, now_ns: u64, activity: &mut Activity) -> bool {
         let PendingRequest { due, request, .. } = *self.pending.get(pending);
-        let mut news = |news| {
-            activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
-        };
         if self.streams.get(pending).is_none() {
             let Some(stream) = self.scenario.stream(request as usize, so_far.status) else {
                 return false;
             };
-            self.pending.begin(pending, now_ns);
-            // The timeout is that of the head: whether a stream takes too long is for its own limits to say.
-            self.pending.outlive(pending);
-            self.streams.begin(pending, stream, due.due_ns, so_far, now_ns);
-            news(StreamNews::Begun);
+            self.begin_stream(pending, stream, so_far.status, now_ns, activity);
         }
-        self.streams.follow(pending, so_far, now_ns, news)
+        self.streams.follow(pending, so_far, now_ns, |news| {
+            activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
+        })
+    }
+
+    /// The WebSocket of a request whose user listens, if it is one.
+    #[inline]
+    pub fn listens_on(&self, pending: PendingId) -> Option<&Arc<WebSocket>> {
+        self.scenario.websocket(self.pending.get(pending).request as usize).filter(|websocket| websocket.listens)
+    }
+
+    /// The WebSocket of a request is open, whose user listens: its messages are a stream. What the user sends is put on it.
+    pub fn begin_listening(
+        &mut self,
+        pending: PendingId,
+        connection: &mut Connection,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        let PendingRequest { due, request, .. } = *self.pending.get(pending);
+        let Some(stream) = self.scenario.any_stream(request as usize) else {
+            return;
+        };
+        self.begin_stream(pending, stream, SWITCHING_PROTOCOLS, now_ns, activity);
+        let sends = self.listens_on(pending).is_some_and(|websocket| websocket.sends);
+        if sends && let Err(why) = self.scenario.write_subscription(request as usize, &due, connection) {
+            activity
+                .failures
+                .note(Outcome::Closed, now_ns, || Cause::words(why.words()).of(self.scenario.name_of(request)));
+        }
+    }
+
+    /// The answer to a request is a stream, of which nothing but its head has arrived.
+    fn begin_stream(&mut self, pending: PendingId, stream: Stream, status: u16, now_ns: u64, activity: &mut Activity) {
+        let PendingRequest { due, request, .. } = *self.pending.get(pending);
+        self.pending.begin(pending, now_ns);
+        // The timeout is that of the head: whether a stream takes too long is for its own limits to say.
+        self.pending.outlive(pending);
+        self.streams.begin(pending, stream, due.due_ns, status, now_ns);
+        let news = StreamNews::Begun;
+        activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
+    }
+
+    /// A message was pushed to a user who listens. Returns whether all that count have come.
+    ///
+    /// # Errors
+    /// When it does not state the time, and should: how it begins.
+    pub fn pushed(
+        &mut self,
+        pending: PendingId,
+        payload: &[u8],
+        now_ns: u64,
+        activity: &mut Activity,
+    ) -> Result<bool, String> {
+        let Some((rules, mut so_far)) = self.streams.get(pending).map(|progress| (progress.rules(), progress.so_far))
+        else {
+            return Ok(false);
+        };
+        so_far.body_length += payload.len() as u64;
+        let counts = so_far.messages.message(rules, b"", payload);
+        let is_complete = self.follow(pending, so_far, now_ns, activity);
+        if counts && let Some(time) = rules.and_then(|rules| rules.time_in(payload)) {
+            self.stated(pending, [time], now_ns, activity)?;
+        }
+        Ok(is_complete)
+    }
+
+    /// Messages of a stream state these times of the server's clock.
+    ///
+    /// # Errors
+    /// How a message begins that states none.
+    pub fn stated(
+        &self,
+        pending: PendingId,
+        times: impl IntoIterator<Item = MessageTime>,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) -> Result<(), String> {
+        let PendingRequest { due, request, .. } = *self.pending.get(pending);
+        // When the messages arrived, by the clock that servers read.
+        let arrived_ns = i128::from(unix_ns()) - i128::from(self::now_ns().saturating_sub(now_ns));
+        for time in times {
+            let news = StreamNews::Stated(arrived_ns - i128::from(time?));
+            activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
+        }
+        Ok(())
     }
 
     /// A stream of events has ended as it should, before its last byte.
@@ -177,7 +258,9 @@ impl Requests {
             };
             activity.recorded = Some((answer, record));
         }
-        let (written_ns, first_ns, status) = (Some(written_ns), Some(first_ns), Some(status));
+        // The messages of a WebSocket have no status.
+        let status = (status != SWITCHING_PROTOCOLS).then_some(status);
+        let (written_ns, first_ns) = (Some(written_ns), Some(first_ns));
         activity.events.push(ClientEvent::Ended(EndedRequest {
             due,
             request,

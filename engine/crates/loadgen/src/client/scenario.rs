@@ -47,6 +47,15 @@ pub enum Unwritable {
     Value(String),
 }
 
+impl Unwritable {
+    /// Why, in words.
+    pub fn words(self) -> String {
+        match self {
+            Self::Session(why) | Self::Value(why) => why,
+        }
+    }
+}
+
 /// The verdict on an answer, and the server's clock in it, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 pub struct Judged {
@@ -65,6 +74,9 @@ impl Scenario {
         };
         let scripts = job.requests.iter().map(|request| {
             let template = &request.template;
+            if request.websocket.is_some() {
+                return Script::default();
+            }
             match template.fixed() {
                 Some(whole) if request.expect_continue_ns.is_some() => {
                     let (head, body) = whole.split_at(head_length(whole));
@@ -173,6 +185,10 @@ impl Scenario {
             connection.push_tape(whole, self.tapes[whole.index()].period());
             return Ok(());
         }
+        if let Some(websocket) = self.job.requests[request].websocket.as_deref() {
+            connection.ask_websocket(&websocket.handshake);
+            return Ok(());
+        }
         if let Some(wait_ns) = self.job.requests[request].expect_continue_ns {
             return self.write_head(request, pending, connection, now_ns.saturating_add(wait_ns));
         }
@@ -187,6 +203,27 @@ impl Scenario {
             connection.push_tape(body, self.tapes[body.index()].period());
         }
         Ok(())
+    }
+
+    /// The WebSocket of a request.
+    pub fn websocket(&self, request: usize) -> Option<&Arc<WebSocket>> {
+        self.job.requests[request].websocket.as_ref()
+    }
+
+    /// The stream that a request's answer is, of any status.
+    pub fn any_stream(&self, request: usize) -> Option<Stream> {
+        self.job.requests[request].stream
+    }
+
+    /// Put what a user sends who then listens on a WebSocket.
+    pub fn write_subscription(
+        &mut self,
+        request: usize,
+        due: &DueRequest,
+        connection: &mut Connection,
+    ) -> Result<(), Unwritable> {
+        self.draws.begin(due.seq);
+        self.write_message(request, connection)
     }
 
     /// Put a message on a WebSocket.

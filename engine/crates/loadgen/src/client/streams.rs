@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use redline_traffic::{StreamEnded, StreamNews};
-use redline_wire::{MessageCounts, StreamSoFar};
+use redline_wire::{EventKind, MessageCounts, MessageRules, StreamSoFar};
 
 use crate::ids::PendingId;
 use crate::job::Stream;
@@ -40,6 +40,11 @@ pub enum Fate {
     GivenUp,
 }
 
+/// Why a stream is wrong with a message that begins like this, in words.
+pub fn untimed(message: &str) -> String {
+    format!("a message does not state the time where the request says; it was {message}")
+}
+
 /// Why a stream is to be ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
@@ -50,6 +55,11 @@ pub enum StreamEnd {
 }
 
 impl Progress {
+    /// Which of its messages count.
+    pub fn rules(&self) -> Option<&'static MessageRules> {
+        self.stream.messages
+    }
+
     /// Whether all events that count have arrived.
     fn is_complete(&self) -> bool {
         self.stream.until.is_some_and(|until| self.so_far.messages.counted >= until)
@@ -127,10 +137,10 @@ impl Streams {
     }
 
     /// The head of a stream has arrived.
-    pub fn begin(&mut self, pending: PendingId, stream: Stream, due_ns: u64, so_far: StreamSoFar, now_ns: u64) {
+    pub fn begin(&mut self, pending: PendingId, stream: Stream, due_ns: u64, status: u16, now_ns: u64) {
         self.begun += 1;
         self.length += 1;
-        let so_far = StreamSoFar { messages: MessageCounts::default(), ..so_far };
+        let so_far = StreamSoFar { status, body_length: 0, messages: MessageCounts::default() };
         let progress = Progress {
             number: self.begun,
             stream,
@@ -181,7 +191,8 @@ impl Streams {
             }
             let is_first = known == 0;
             let since_ns = now_ns.saturating_sub(if is_first { progress.due_ns } else { progress.last_ns });
-            news(StreamNews::Events { count: events - known, since_ns, is_first });
+            let is_push = progress.stream.kind == EventKind::Messages;
+            news(StreamNews::Events { count: events - known, since_ns, is_first, is_push });
             if is_first {
                 progress.first_ns = now_ns;
             }
@@ -269,13 +280,13 @@ mod tests {
     #[test]
     fn gaps_run_from_event_to_event_and_the_first_from_due() {
         let mut streams = Streams::default();
-        streams.begin(ONE, STREAM, 10, arrived(0), 50);
-        let first = StreamNews::Events { count: 2, since_ns: 50, is_first: true };
+        streams.begin(ONE, STREAM, 10, 200, 50);
+        let first = StreamNews::Events { count: 2, since_ns: 50, is_first: true, is_push: false };
         assert_eq!(news(&mut streams, 2, 60), (false, vec![first]));
         assert_eq!(news(&mut streams, 2, 70), (false, vec![]));
-        let later = StreamNews::Events { count: 1, since_ns: 110, is_first: false };
+        let later = StreamNews::Events { count: 1, since_ns: 110, is_first: false, is_push: false };
         assert_eq!(news(&mut streams, 3, 170), (false, vec![StreamNews::Stall, later]));
-        let last = StreamNews::Events { count: 2, since_ns: 30, is_first: false };
+        let last = StreamNews::Events { count: 2, since_ns: 30, is_first: false, is_push: false };
         assert_eq!(news(&mut streams, 9, 200), (true, vec![last]));
         let ended = StreamEnded {
             slowest_ns: Some(110),
@@ -290,7 +301,7 @@ mod tests {
     #[test]
     fn streams_end_after_their_time_or_when_they_stall() {
         let mut streams = Streams::default();
-        streams.begin(ONE, STREAM, 0, arrived(0), 0);
+        streams.begin(ONE, STREAM, 0, 200, 0);
         assert_eq!(streams.next_ns(), 101);
         news(&mut streams, 1, 90);
         assert_eq!(streams.expired(101, 0), None);
@@ -301,7 +312,7 @@ mod tests {
         let ended = StreamEnded { open_gap_ns: Some(410), slowest_ns: Some(410), ..StreamEnded::default() };
         assert_eq!(streams.remove(ONE, Fate::GivenUp, 500), Some((true, ended)));
         assert_eq!(streams.next_ns(), u64::MAX);
-        streams.begin(ONE, Stream { stall_fails: false, ..STREAM }, 0, arrived(0), 1000);
+        streams.begin(ONE, Stream { stall_fails: false, ..STREAM }, 0, 200, 1000);
         assert_eq!(streams.expired(2000, 0), Some((ONE, StreamEnd::Lasted)));
         let ended = StreamEnded { silent_ns: Some(2000), is_early: true, ..StreamEnded::default() };
         assert_eq!(streams.remove(ONE, Fate::Broken, 2000), Some((true, ended)));

@@ -1,13 +1,13 @@
 //! WebSocket: assigns received messages to the messages of a connection, which are answered in order.
 
 use redline_traffic::Outcome;
-use redline_websocket::{Event, Kind, Rule, Session, close_code_name};
-use redline_wire::{Answer, Record};
+use redline_websocket::{Event, Kind, Rule, close_code_name};
+use redline_wire::Answer;
 
 use super::activity::Activity;
-use super::connection::Connection;
+use super::connection::{Connection, Layers};
 use super::requests::Requests;
-use super::streams::Fate;
+use super::streams::{Fate, untimed};
 
 /// The status with which a WebSocket is opened, which a check shows.
 pub const SWITCHING_PROTOCOLS: u16 = 101;
@@ -25,22 +25,28 @@ pub enum ReadEnd {
     AllRead,
     /// A message arrived that answers none.
     Surplus,
+    /// All messages have come that a user listens to.
+    Enough,
+    /// A message to a user who listens is wrong.
+    Wrong(String),
     /// The server closes the connection, for this reason and with this code.
     Closed { why: String, code: Option<u16> },
     /// The server breaks a rule.
     Broken(Rule),
 }
 
-/// Read the messages on a connection, whose session and record were taken from it.
+/// Read the messages on a connection, whose layers were taken from it.
 pub fn read(
     mut bytes: &[u8],
-    session: &mut Session,
-    record: &mut Option<Box<Record>>,
+    layers: &mut Layers,
     connection: &mut Connection,
     requests: &mut Requests,
     now_ns: u64,
     activity: &mut Activity,
 ) -> MessagesRead {
+    let Layers { websocket: Some(session), record, greeting_left, .. } = layers else {
+        return MessagesRead { any: false, end: ReadEnd::AllRead };
+    };
     let mut any = false;
     let is_closing = session.is_closing();
     let end = loop {
@@ -48,11 +54,25 @@ pub fn read(
             Ok(None) => break ReadEnd::AllRead,
             Ok(Some(Event::Ping | Event::Pong)) => {}
             Ok(Some(Event::Message(..))) if is_closing => {}
+            Ok(Some(Event::Message(..))) if *greeting_left > 0 => *greeting_left -= 1,
             Ok(Some(Event::Message(kind, payload))) => {
                 let Some(pending) = connection.first_pending() else {
                     break ReadEnd::Surplus;
                 };
                 any = true;
+                if requests.listens_on(pending).is_some() {
+                    match requests.pushed(pending, payload, now_ns, activity) {
+                        Ok(false) => continue,
+                        Ok(true) => {}
+                        Err(first) => break ReadEnd::Wrong(untimed(&first)),
+                    }
+                    if let Some(mut record) = record.take() {
+                        record.data(payload);
+                        activity.recorded = Some((recorded(payload), record));
+                    }
+                    requests.end_stream(pending, connection, now_ns, activity);
+                    break ReadEnd::Enough;
+                }
                 let pending = requests.remove(pending, Fate::Complete, connection, now_ns, activity);
                 if let Some(mut record) = record.take() {
                     record.data(payload);
@@ -80,7 +100,8 @@ pub fn read(
             }
         }
     };
-    if !session.is_between()
+    if !matches!(end, ReadEnd::Enough)
+        && !session.is_between()
         && let Some(pending) = connection.first_pending()
     {
         requests.begin(pending, now_ns);

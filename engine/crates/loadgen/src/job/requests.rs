@@ -163,6 +163,7 @@ enum RawEvents {
     Sse,
     Ndjson,
     Chunks,
+    Messages,
 }
 
 /// Which messages count: an object with one of these keys.
@@ -290,12 +291,18 @@ impl RawRequest {
 
     /// Reject what cannot be combined with a WebSocket, if it is a message on one.
     fn check_websocket(&self, field: &str, target: &Target, journey: Option<&Journey>) -> Result<(), EngineError> {
+        let listens = self.websocket.as_ref().is_some_and(RawWebSocket::listens);
+        let of_websocket = self.stream.as_ref().is_some_and(|stream| matches!(stream.events, RawEvents::Messages));
+        if listens != of_websocket {
+            let message = "a stream of messages is what a WebSocket answers whose user listens, and nothing else is";
+            return Err(bad(field, message, "give `answer` as listen and `stream.events` as messages, or neither"));
+        }
         let others = [
             ("a journey", journey.is_some()),
             ("HTTP/2", target.http == Http::V2),
             ("a method other than GET", self.method != "GET"),
-            ("a stream of events", self.stream.is_some()),
-            ("a timestamp", self.timestamp.is_some()),
+            ("a stream of events", self.stream.is_some() && !listens),
+            ("a timestamp", self.timestamp.is_some() && !listens),
             ("chunks", self.chunked.is_some()),
             ("an answer 100", self.expect_continue_ns.is_some()),
         ];
@@ -380,8 +387,12 @@ impl RawRequest {
             _ => None,
         };
         let expect = self.expect.check(&within("expect"))?;
-        let timestamp = self.timestamp.map(|timestamp| timestamp.check(&within("timestamp"))).transpose()?;
-        let stream = self.stream.map(|stream| stream.check(&within("stream"))).transpose()?;
+        let mut timestamp = self.timestamp.map(|timestamp| timestamp.check(&within("timestamp"))).transpose()?;
+        let stream = match self.stream {
+            // Each message of a stream states the time.
+            Some(stream) => Some(stream.check(&within("stream"), timestamp.take())?),
+            None => None,
+        };
         if stream.is_some() && journey.is_some() {
             let message = "a step of a journey cannot be a stream of events";
             return Err(bad(&within("stream"), message, "leave it out, or load the stream by itself"));
@@ -392,14 +403,15 @@ impl RawRequest {
                 || !expect.json.is_empty()
                 || expect.no_errors
                 || expect.watch_errors;
-            if is_head || is_whole || timestamp.is_some() {
+            if is_head || is_whole {
                 let message = "the body of a stream of events is only counted";
-                let hint = "leave out what is expected of the body, the timestamp, and HEAD, or the stream";
+                let hint = "leave out what is expected of the body, and HEAD, or the stream";
                 return Err(bad(&within("stream"), message, hint));
             }
         }
+        let of_body = stream.filter(|stream| stream.kind != EventKind::Messages);
         let expect = Expect {
-            stream: stream.map(|Stream { kind, messages, least, .. }| StreamExpect { kind, messages, events: least }),
+            stream: of_body.map(|Stream { kind, messages, least, .. }| StreamExpect { kind, messages, events: least }),
             ..expect
         };
         let options = expect.read_options(is_head);
@@ -438,7 +450,7 @@ fn body_of(
 }
 
 impl RawStream {
-    fn check(self, place: &str) -> Result<Stream, EngineError> {
+    fn check(self, place: &str, timestamp: Option<Timestamp>) -> Result<Stream, EngineError> {
         let Self { events, message, amount, last, good, until, for_ns, stall_ns, stall_fails } = self;
         if until == Some(0) {
             let message = "0 events are none to wait for";
@@ -458,17 +470,19 @@ impl RawStream {
             RawEvents::Sse => EventKind::Sse,
             RawEvents::Ndjson => EventKind::Ndjson,
             RawEvents::Chunks => EventKind::Chunks,
+            RawEvents::Messages => EventKind::Messages,
         };
         let has_last = !last.data.is_empty() || !last.event.is_empty();
         let counts = message.map(|counts| counts.check(&format!("{place}.message"))).transpose()?;
         let amount = amount.map(|amount| amount.check(&format!("{place}.amount"))).transpose()?;
-        let messages = (has_last || counts.is_some() || amount.is_some()).then(|| {
+        let messages = (has_last || counts.is_some() || amount.is_some() || timestamp.is_some()).then(|| {
             let bytes = |texts: Vec<String>| texts.into_iter().map(String::into_bytes).collect();
             MessageRules {
                 counts: counts.unwrap_or_default(),
                 amount: amount.unwrap_or_default(),
                 last_data: bytes(last.data),
                 last_events: bytes(last.event),
+                timestamp,
             }
             .keep()
         });

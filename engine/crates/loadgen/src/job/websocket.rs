@@ -14,7 +14,8 @@ use super::bad;
 pub struct RawWebSocket {
     #[serde(default)]
     subprotocols: Vec<String>,
-    message: RawKind,
+    #[serde(default)]
+    message: Option<RawKind>,
     answer: RawAnswer,
     #[serde(default)]
     greeting: u32,
@@ -27,12 +28,13 @@ enum RawKind {
     Binary,
 }
 
-/// What answers a message: its echo, or whatever message is next.
+/// What answers a message: its echo, whatever message is next, or the messages of a user who only listens.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum RawAnswer {
     Echo,
     Next,
+    Listen,
 }
 
 /// How each connection becomes a WebSocket, and the message that is sent on it.
@@ -42,6 +44,10 @@ pub struct WebSocket {
     pub handshake: Arc<[u8]>,
     /// The subprotocols that are offered.
     pub subprotocols: Vec<String>,
+    /// The user only listens: each request opens a connection of its own, whose messages are a stream.
+    pub listens: bool,
+    /// A message is sent.
+    pub sends: bool,
     pub kind: Kind,
     pub message: Payload,
     /// The answer is right if it is the same message.
@@ -51,6 +57,11 @@ pub struct WebSocket {
 }
 
 impl RawWebSocket {
+    /// Whether a user only listens.
+    pub fn listens(&self) -> bool {
+        matches!(self.answer, RawAnswer::Listen)
+    }
+
     /// Add the headers of the handshake (RFC 6455, 4.1).
     pub fn add_headers(&self, field: &str, headers: &mut Vec<(String, String)>) -> Result<(), EngineError> {
         let is_own = |name: &str| ["connection", "upgrade"].contains(&name) || name.starts_with("sec-websocket-");
@@ -88,9 +99,13 @@ impl RawWebSocket {
         };
         let message = Payload::compile(message, names)
             .map_err(|why| bad(field, &why.to_string(), "see docs/reference/engine-protocol.md for placeholders"))?;
+        let listens = self.listens();
+        if self.message.is_none() && !listens {
+            return Err(bad(&format!("{field}.message"), "there is none", "say whether it is text or binary"));
+        }
         let kind = match self.message {
-            RawKind::Text => Kind::Text,
-            RawKind::Binary => Kind::Binary,
+            Some(RawKind::Text) => Kind::Text,
+            Some(RawKind::Binary) | None => Kind::Binary,
         };
         if let Some(fixed) = message.fixed() {
             if fixed.len() > MOST_MESSAGE_BYTES {
@@ -103,6 +118,8 @@ impl RawWebSocket {
         Ok(WebSocket {
             handshake: Arc::clone(handshake),
             subprotocols: self.subprotocols,
+            listens,
+            sends: self.message.is_some(),
             kind,
             message,
             is_echoed: matches!(self.answer, RawAnswer::Echo),

@@ -24,6 +24,7 @@ mod pauses;
 mod pipelines;
 mod pools;
 mod proxies;
+mod pushes;
 mod requests;
 mod robust;
 mod same_verdicts;

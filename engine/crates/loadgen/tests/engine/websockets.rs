@@ -24,14 +24,14 @@ use crate::support::tls::{TlsServer, certificates};
 use crate::support::{complete, job, open_job, run, with};
 
 /// The oracle, as a process.
-struct Oracle {
+pub struct Oracle {
     child: Child,
     out: BufReader<ChildStdout>,
-    port: u16,
+    pub port: u16,
 }
 
 impl Oracle {
-    fn start(arguments: &[&str]) -> Self {
+    pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redline-oracle"));
         let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -42,7 +42,7 @@ impl Oracle {
     }
 
     /// End it, and return its report.
-    fn report(mut self) -> Value {
+    pub fn report(mut self) -> Value {
         assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();
@@ -109,7 +109,7 @@ fn attend<S: Read + Write>(
 }
 
 /// Open a WebSocket by hand.
-fn open(peer: &mut Peer) -> std::io::Result<()> {
+pub fn open(peer: &mut Peer) -> std::io::Result<()> {
     let request = peer.whole_request()?.unwrap();
     let accept = accept_value(request.header("Sec-WebSocket-Key").unwrap().as_bytes());
     peer.say(&format!(

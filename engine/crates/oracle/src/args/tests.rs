@@ -55,6 +55,9 @@ fn reads_faults_and_answers() {
     let stream = options("fixed --delay 1ms --events 20 --event-gap 2ms --ndjson").behaviour;
     assert!(matches!(stream.content, Content::Events("application/x-ndjson", 20, _)));
     assert!(stream.faults.events.is_some_and(|events| (events.count, events.gap_ns) == (20, 2_000_000)));
+    let pushes = options("null --pushes 600 --push-every 100ms --push-delay 2ms").behaviour.pushes;
+    let times = pushes.map(|pushes| (pushes.count, pushes.every_ns, pushes.delay_ns));
+    assert_eq!(times, Some((600, 100_000_000, 2_000_000)));
     assert_eq!(options("null --processes 3 --threads 2").processes, 3);
     assert!(options("null --pause-every 1s --pause-for 100ms --pause-after 0s").pauses.is_some());
 }
@@ -105,6 +108,8 @@ fn says_what_is_wrong() {
         ("null --server-time h", "not s, ms, us or ns"),
         ("null --server-time s --body-bytes 3", "either --body-bytes or --server-time"),
         ("null --body-bytes 2000000000", "more than 1 GiB"),
+        ("null --push-every 1s", "--push-every needs --pushes N"),
+        ("null --pushes 20001 --push-every 1s", "at most 20000"),
         ("null --pause-for 1s", "--pause-for needs --pause-every T"),
         ("null --pause-every 1s --pause-for 1s", "less than --pause-every"),
     ] {

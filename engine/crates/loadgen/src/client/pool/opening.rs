@@ -4,14 +4,12 @@ use std::io::{self, ErrorKind};
 
 use redline_traffic::{Outcome, TlsInfo};
 use redline_websocket::{Event as WebSocketEvent, Handshake as WebSocketHandshake, Refusal, Role};
-use redline_wire::Record;
 
 use super::Pool;
 use super::states::ConnectionState;
 use crate::client::activity::{Activity, ClientEvent, Handshake, OpenError};
 use crate::client::connection::Layers;
 use crate::client::tunnel::Reply;
-use crate::client::websocket::SWITCHING_PROTOCOLS;
 use crate::ids::ConnectionId;
 use crate::io::{Event, Io};
 use crate::job::Http;
@@ -249,12 +247,8 @@ impl<I: Io> Pool<I> {
         let Some(opened) = handshake.feed(bytes, &websocket.subprotocols).map_err(refused)? else {
             return Ok(false);
         };
-        layers.record = self.records.map(|keeps| {
-            let mut record = Box::new(Record::new(keeps));
-            record.head(&opened.head, SWITCHING_PROTOCOLS);
-            record
-        });
         layers.greeting_left = websocket.greeting;
+        layers.record = self.record_of(&opened.head);
         let session = layers.websocket.insert(redline_websocket::Session::new(Role::Client, random_number()));
         greeted(session, &mut layers.greeting_left, &mut layers.handshake, &opened.rest)
     }
@@ -372,7 +366,7 @@ fn greeted(
 }
 
 /// The error of a server that refuses to open a WebSocket.
-fn refused(refusal: Refusal) -> OpenError {
+pub fn refused(refusal: Refusal) -> OpenError {
     match refusal {
         Refusal::Status(why) => OpenError::WebSocket(Outcome::UnexpectedStatus, why),
         Refusal::Invalid(why) | Refusal::Subprotocol(why) => OpenError::WebSocket(Outcome::Malformed, why),
@@ -380,6 +374,6 @@ fn refused(refusal: Refusal) -> OpenError {
 }
 
 /// The error of a server that says no more: its refusal, if it said one, or else this reason.
-fn no_websocket(handshake: &WebSocketHandshake, outcome: Outcome, why: &str) -> OpenError {
+pub fn no_websocket(handshake: &WebSocketHandshake, outcome: Outcome, why: &str) -> OpenError {
     handshake.refusal().map_or_else(|| OpenError::WebSocket(outcome, why.to_owned()), refused)
 }

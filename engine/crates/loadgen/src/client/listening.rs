@@ -1,0 +1,49 @@
+//! WebSockets whose users only listen: each request opens one, and the messages on it are a stream.
+
+use redline_websocket::{Role, Session};
+
+use super::activity::{Activity, OpenError};
+use super::pool::refused;
+use super::sending::Client;
+use crate::ids::ConnectionId;
+use crate::io::Io;
+use crate::sys::random::random_number;
+
+impl<I: Io> Client<I> {
+    /// The server answers the handshake of a request. Returns what came after its answer once the WebSocket is open.
+    pub(super) fn listen(
+        &mut self,
+        connection: ConnectionId,
+        bytes: &[u8],
+        now_ns: u64,
+        activity: &mut Activity,
+    ) -> Result<Option<Vec<u8>>, OpenError> {
+        let reader = self.pool.connection_mut(connection);
+        let Some(pending) = reader.first_pending() else {
+            return Ok(None);
+        };
+        let (Some(websocket), Some(mut layers)) = (self.requests.listens_on(pending).cloned(), reader.take_layers())
+        else {
+            return Ok(None);
+        };
+        let fed =
+            layers.handshake.as_mut().map_or(Ok(None), |handshake| handshake.feed(bytes, &websocket.subprotocols));
+        let opened = match fed {
+            Ok(Some(opened)) => opened,
+            waits => {
+                reader.set_layers(layers);
+                self.requests.begin(pending, now_ns);
+                return waits.map(|_| None).map_err(refused);
+            }
+        };
+        layers.handshake = None;
+        layers.greeting_left = websocket.greeting;
+        layers.websocket = Some(Session::new(Role::Client, random_number()));
+        layers.record = self.pool.record_of(&opened.head);
+        let writer = self.pool.connection_mut(connection);
+        writer.set_layers(layers);
+        self.requests.begin_listening(pending, writer, now_ns, activity);
+        self.write(connection, now_ns, activity);
+        Ok(Some(opened.rest))
+    }
+}
