@@ -88,7 +88,7 @@ def test_five_percent_in_the_gaps_are_found_and_nothing_is_not(
     with running(oracle, "null", *events, "4ms") as first, running(oracle, "null", *events, other) as second:
         urls = [f"http://{server.endpoint.host}:{server.endpoint.port}/chat" for server in (first, second)]
         args = ["--events", "openai", "--metric", "gap p50", "--load", "closed:4", "--seed", str(attempt)]
-        done = compared(redline, *urls, *args, lengths=("20s", "60s"), decided=True)
+        done = compared(redline, *urls, *args, lengths=("30s", "90s"), decided=True)
     found = answer(Report.model_validate(done.json))
     assert found.ratio is not None, done.out
     if planted:

@@ -18,7 +18,10 @@ from tests.e2e.workshop import Workshop, entries, marked, started, variant_of
 
 pytestmark = pytest.mark.e2e
 
-WEBSOCKETS = ("rust.hyper", "rust.axum", "go.nethttp", "node.http", "python.uvicorn")
+WEBSOCKETS = (
+    *("rust.hyper", "rust.axum", "go.nethttp", "node.http", "python.uvicorn"),
+    *("vertx.vanilla", "netty.vanilla", "zio-http.vanilla"),
+)
 """The servers of the catalogue with WebSockets."""
 WAIT_S = 20
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10

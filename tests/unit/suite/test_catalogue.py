@@ -229,6 +229,7 @@ def test_the_shipped_catalogue_has_its_scenarios() -> None:
         "MathPlusUntyped",
         "Chat",
         "Echo",
+        "Pushes",
     ]
     assert catalogue.scenarios["Timestamp"].clock_resolution_ns == 1
     for scenario in catalogue.scenarios.values():

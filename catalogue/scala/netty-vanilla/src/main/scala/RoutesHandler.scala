@@ -18,7 +18,13 @@ import java.nio.charset.StandardCharsets.UTF_8
 final class RoutesHandler(routes: Routes) extends SimpleChannelInboundHandler[FullHttpRequest] {
   private val log = LoggerFactory.getLogger(RoutesHandler.logger)
 
-  override def channelRead0(context: ChannelHandlerContext, request: FullHttpRequest): Unit = {
+  override def channelRead0(context: ChannelHandlerContext, request: FullHttpRequest): Unit =
+    WebSockets.handler(request) match {
+      case Some(handler) => WebSockets.open(context, request, handler)
+      case None => answer(context, request)
+    }
+
+  private def answer(context: ChannelHandlerContext, request: FullHttpRequest): Unit = {
     val answer = routes.answer(request)
     val content = Unpooled.copiedBuffer(answer.text, UTF_8)
     val response = new DefaultFullHttpResponse(HTTP_1_1, answer.status, content)

@@ -3,6 +3,7 @@ package redline
 import ch.qos.logback.classic.Level
 import io.vertx.core.Vertx
 import io.vertx.core.buffer.Buffer
+import io.vertx.core.http.ServerWebSocket
 import io.vertx.ext.web.{Router, RoutingContext}
 import io.vertx.ext.web.handler.{BodyHandler, LoggerHandler}
 
@@ -21,6 +22,8 @@ object Main {
     val router = Router.router(vertx)
     if (arguments.serverLog.isDefined) router.route().handler(LoggerHandler.create())
     router.get("/ts").handler(timestamp(_))
+    router.get("/ws/echo").handler(opened(_)(echo))
+    router.get("/ws/ts").handler(opened(_)(push(vertx, _)))
     (0 until arguments.routes).foreach(addRoutes(router, _))
     router
   }
@@ -57,6 +60,39 @@ object Main {
         context.response().setStatusCode(400)
         answer(context, Clock.unknown(unit))
     }
+  }
+
+  /** Opens a WebSocket; where the request asks for none, Vert.x answers that. */
+  private def opened(context: RoutingContext)(serve: ServerWebSocket => Unit): Unit = {
+    context.request().toWebSocket().onSuccess(socket => serve(socket))
+    ()
+  }
+
+  private def echo(socket: ServerWebSocket): Unit = {
+    socket.textMessageHandler { text =>
+      socket.writeTextMessage(text)
+      ()
+    }
+    socket.binaryMessageHandler { bytes =>
+      socket.writeBinaryMessage(bytes)
+      ()
+    }
+    ()
+  }
+
+  private def push(vertx: Vertx, socket: ServerWebSocket): Unit = {
+    val timer = vertx.setPeriodic(
+      Clock.pushesEveryMillis,
+      _ => {
+        socket.writeTextMessage(Clock.nanos)
+        ()
+      },
+    )
+    socket.closeHandler { _ =>
+      vertx.cancelTimer(timer)
+      ()
+    }
+    ()
   }
 
   private def answer(context: RoutingContext, text: String): Unit = {

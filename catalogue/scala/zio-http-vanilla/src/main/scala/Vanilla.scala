@@ -1,7 +1,7 @@
 package redline
 
 import ch.qos.logback.classic.Level
-import zio.ZIO
+import zio.{Schedule, ZIO, durationLong}
 import zio.http.*
 
 import java.nio.charset.StandardCharsets.UTF_8
@@ -11,7 +11,7 @@ object Vanilla {
   def routes(arguments: Arguments): Routes[Any, Response] = {
     val numbers = 0 until arguments.routes
     val names = "ts" +: numbers.flatMap(number => Seq(s"path$number", s"bytes$number", s"string$number"))
-    val routes = Routes.fromIterable((timestamp +: numbers.flatMap(numbered)) ++ names.map(wrongMethod))
+    val routes = Routes.fromIterable((echo +: pushes +: timestamp +: numbers.flatMap(numbered)) ++ names.map(wrongMethod))
     arguments.serverLog.fold(routes) { file =>
       RequestLog.to(file, "redline.Vanilla", Level.INFO)
       routes @@ Middleware.requestLogging()
@@ -20,6 +20,23 @@ object Vanilla {
 
   private def numbered(number: Int): Seq[Route[Any, Response]] =
     Seq(get(s"path$number"), bytes(s"bytes$number"), string(s"string$number"))
+
+  private val echo: Route[Any, Response] = Method.GET / "ws" / "echo" -> handler {
+    Handler.webSocket { channel =>
+      channel.receiveAll {
+        case ChannelEvent.Read(message @ (WebSocketFrame.Text(_) | WebSocketFrame.Binary(_))) => channel.send(ChannelEvent.Read(message))
+        case _ => ZIO.unit
+      }
+    }.toResponse
+  }
+
+  private val pushes: Route[Any, Response] = Method.GET / "ws" / "ts" -> handler {
+    Handler.webSocket { channel =>
+      val every = Clock.pushesEveryMillis.millis
+      val push = ZIO.suspendSucceed(channel.send(ChannelEvent.Read(WebSocketFrame.text(Clock.nanos))))
+      push.schedule(Schedule.fixed(every)).delay(every).race(channel.receiveAll(_ => ZIO.unit))
+    }.toResponse
+  }
 
   private def get(name: String): Route[Any, Response] =
     Method.GET / name -> handler(Response.text(name))
