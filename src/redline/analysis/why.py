@@ -120,6 +120,8 @@ class _SampledDuet:
         if wrong := next((facts.problem for facts in recording.profiles if facts.problem), ""):
             raise _NoProfileError(wrong)
         before, during = _divided(recording)
+        if not during:
+            raise _NoProfileError("the load was over before all servers were sampled")
         for target, facts in enumerate(recording.profiles):
             cpu_ns = _cpu_ns(during, target)
             if cpu_ns is None or facts.stacks is None:
