@@ -22,6 +22,7 @@ _FLAMES_HINT = (
     "width: CPU time per request with what it calls, the mean of both; orange: surely grew, green: surely shrank, "
     "grey: not sure, with 95% confidence among all frames"
 )
+_OF_MEASUREMENT = ("bytes received", "connections opened again")
 _PACKAGES = re.compile(r"^(?:[a-z_]\w*\.)+(?=[A-Z])")
 _ROWS, _NAMED = 10, 3
 """The most functions in the table, and in the sentence."""
@@ -238,8 +239,9 @@ def _short(function: str) -> str:
 
 
 def _notes(reports: Sequence[WhyReport]) -> Iterator[str]:
-    if any(counter.per_request and counter.difference.unit != "B" for why in reports for counter in why.counters):
-        yield "Waits, preemptions and time waiting for a core are those of whole starts, warm-up included."
+    per_request = [counter.name for why in reports for counter in why.counters if counter.per_request]
+    if not all(name.startswith(_OF_MEASUREMENT) for name in per_request):
+        yield f"Other counts than {' and '.join(_OF_MEASUREMENT)} are those of whole starts, warm-up included."
     used = next((why for why in reports if why.samples), None)
     if used is None:
         return

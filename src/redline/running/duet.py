@@ -40,6 +40,7 @@ _OF_SERVERS = frozenset(
         *("cpu_ns", "run_delay_ns", "cores_busy_ns", "cores_interrupts_ns", "listen_drops", "listen_queue"),
         *("quota_periods", "throttled_periods", "throttled_ns", "quota_millicores"),
         *("rss_bytes", "threads", "descriptors", "descriptors_limit", "close_wait"),
+        *("minor_faults", "major_faults", "compiler_cpu_ns", "collector_cpu_ns", "safepoints", "safepoint_ns"),
     )
 )
 """The series of servers that say what disturbed them, what of them grows, and how they differ."""
