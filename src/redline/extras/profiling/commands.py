@@ -34,6 +34,9 @@ _END_WITHIN_S = 20.0
 _ANSWERS_WITHIN_S = 30.0
 """With three busy programs for each core, perf takes three to six seconds to attach itself."""
 _SILENT_WITHIN_S = 120.0
+_LOOKS_EVERY_S = 0.01
+_SAMPLES = b"Sampling process"
+"""What py-spy writes when it is attached."""
 
 
 class _Command:
@@ -209,9 +212,16 @@ class PySpy(_Command):
         self.event = "all threads" if self._idle else "running threads"
 
     def start(self, pid: int, folder: Path) -> None:
-        """Sample the process and its descendants."""
+        """Sample the process and its descendants, and return when py-spy says that it does."""
         how = ["--subprocesses", "--threads", "--nolineno", "--rate", str(_PY_SPY_HZ), "--format", "raw", *self._idle]
         self._run([PY_SPY, "record", *how, "-o", str(folder / "py-spy.txt"), "-p", str(pid)], folder / "py-spy.log")
+        deadline = time.monotonic() + _ANSWERS_WITHIN_S
+        while _SAMPLES not in self._log.read_bytes():
+            if self._process is None or self._process.poll() is not None:
+                raise ProfilerError(f"{self.name} ended before it sampled: {_said(self._log)}")
+            if time.monotonic() > deadline:
+                raise ProfilerError(f"{self.name} did not sample within {_ANSWERS_WITHIN_S:g} s: other programs run")
+            time.sleep(_LOOKS_EVERY_S)
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
         """The stacks between start and stop."""

@@ -342,6 +342,25 @@ def test_perf_is_attached_before_the_load_and_samples_once_it_says_so(path: Path
     assert log.exists()
 
 
+def test_py_spy_is_awaited_until_it_samples(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "py-spy> Sampling process 250 times a second. Press Control-C to exit."
+    sampling = f"import signal, time; time.sleep(.2); print('{said}', flush=True); signal.pause()"
+    tool(path, "py-spy", sampling)
+    py_spy = PySpy("cpu")
+    py_spy.start(os.getpid(), tmp_path)
+    assert said in (tmp_path / "py-spy.log").read_text()
+    py_spy.stop()
+    tool(path, "py-spy", "import sys; sys.exit('Error: Permission denied')")
+    with pytest.raises(ProfilerError, match="ended before it sampled: Permission denied"):
+        PySpy("cpu").start(os.getpid(), tmp_path)
+    monkeypatch.setattr(commands, "_ANSWERS_WITHIN_S", 0.01)
+    tool(path, "py-spy", "import time; time.sleep(600)")
+    slow = PySpy("cpu")
+    with pytest.raises(ProfilerError, match=r"did not sample within 0\.01 s"):
+        slow.start(os.getpid(), tmp_path)
+    slow.stop()
+
+
 def test_of_a_measurement_that_did_not_begin_perf_leaves_nothing(path: Path, tmp_path: Path) -> None:
     tool(path, "perf", OBEDIENT)
     profiler = TrialProfiler("cpu", "server", Perf(), tmp_path)
