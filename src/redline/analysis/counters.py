@@ -1,12 +1,12 @@
 """What else surely differs between compared servers: counters per request, start by start. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from redline.findings.starts import BASELINE, measured
-from redline.model import CounterChange, DuetRecording, DuetSlice, Estimate
+from redline.model import CounterChange, Counts, DuetRecording, DuetSlice, Estimate
 from redline.stats.accounting import ALPHA, FEWEST_STARTS, paired_difference
 from redline.stats.families import holm_adjust
 
@@ -14,22 +14,34 @@ _METHOD = "t interval over starts"
 
 
 class _Counter(NamedTuple):
-    """What is counted, and how readers are told: `per_request`, or as the level at the end of a start."""
+    """What is counted, and how readers are told: `per_request`, or as the level at the end of a start.
+
+    It is the `series` of that name, or what the engine counts: `of_slice` in each slice, `of_target` in all of them.
+    """
 
     name: str
-    series: tuple[str, ...]
+    series: str
     unit: str
     per_request: bool = True
+    of_slice: Callable[[DuetSlice], int | None] | None = None
+    of_target: Callable[[Counts], int] | None = None
 
 
 _COUNTERS = (
-    _Counter("waits (voluntary context switches)", ("context_switches_voluntary",), "1"),
-    _Counter("preemptions (involuntary context switches)", ("context_switches_involuntary",), "1"),
-    _Counter("waiting for a core", ("run_delay_ns",), "ns"),
-    _Counter("bytes received", (), "B"),
-    _Counter("memory at the end", ("rss_bytes",), "B", per_request=False),
-    _Counter("threads at the end", ("threads",), "1", per_request=False),
-    _Counter("open files at the end", ("descriptors",), "1", per_request=False),
+    _Counter("waits (voluntary context switches)", "context_switches_voluntary", "1"),
+    _Counter("preemptions (involuntary context switches)", "context_switches_involuntary", "1"),
+    _Counter("waiting for a core", "run_delay_ns", "ns"),
+    _Counter("page faults without a disk (minor)", "minor_faults", "1"),
+    _Counter("page faults from a disk (major)", "major_faults", "1"),
+    _Counter("compiling by the JVM, CPU time", "compiler_cpu_ns", "ns"),
+    _Counter("collecting by the JVM, CPU time", "collector_cpu_ns", "ns"),
+    _Counter("pauses of the JVM (safepoints)", "safepoints", "1"),
+    _Counter("time in pauses of the JVM", "safepoint_ns", "ns"),
+    _Counter("bytes received", "", "B", of_slice=lambda one: one.bytes_received),
+    _Counter("connections opened again", "", "1", of_target=lambda counts: counts.reconnects),
+    _Counter("memory at the end", "rss_bytes", "B", per_request=False),
+    _Counter("threads at the end", "threads", "1", per_request=False),
+    _Counter("open files at the end", "descriptors", "1", per_request=False),
 )
 
 
@@ -83,12 +95,14 @@ def _value(start: DuetRecording, place: int, counter: _Counter) -> float | None:
     slices = [one for block in measured(start.traffic) for one in block.slices if one.target == place]
     if not slices:
         return None
-    if not counter.series:
-        received, completed = [one.bytes_received for one in slices], sum(one.completed for one in slices)
-        known = [size for size in received if size is not None]
-        return sum(known) / completed if completed and len(known) == len(received) else None
+    completed = sum(one.completed for one in slices)
+    if counter.of_target is not None:
+        return counter.of_target(start.traffic.targets[place].counts) / completed if completed else None
+    if counter.of_slice is not None:
+        known = [count for one in slices if (count := counter.of_slice(one)) is not None]
+        return sum(known) / completed if completed and len(known) == len(slices) else None
     own = start.server_series[place] if place < len(start.server_series) else ()
-    series = next((one for one in own if one.subject == "server" and one.name in counter.series), None)
+    series = next((one for one in own if one.subject == "server" and one.name == counter.series), None)
     if series is None:
         return None
     if not counter.per_request:

@@ -30,6 +30,7 @@ from redline.model import (
 )
 from redline.stats.accounting import FEWEST_STARTS, MeanDifference, PartCost, SampledServer, SampledStart, account
 from redline.stats.distributions import t_quantile
+from redline.stats.frame_changes import frame_changes
 from redline.stats.samples import CONFIDENCE
 from redline.stats.stacks import normal
 
@@ -81,6 +82,7 @@ class _Server:
     """
 
     functions: SampledServer
+    stacks: SampledServer
     libraries: SampledServer
     owners: Mapping[str, str]
     callers: Mapping[str, Counter[str]]
@@ -120,12 +122,15 @@ class _SampledDuet:
         if wrong := next((facts.problem for facts in recording.profiles if facts.problem), ""):
             raise _NoProfileError(wrong)
         before, during = _divided(recording)
+        if not during:
+            raise _NoProfileError("the load was over before all servers were sampled")
         for target, facts in enumerate(recording.profiles):
             cpu_ns = _cpu_ns(during, target)
             if cpu_ns is None or facts.stacks is None:
                 raise _NoProfileError("the CPU time of the sampled servers is not known")
             functions, libraries, owners = Counter[str](), Counter[str](), dict[str, Counter[str]]()
             callers, stacks = dict[str, Counter[str]](), normal(self._read(facts.stacks)).weights
+            paths = Counter[str]()
             touched = touched_among(
                 {_without_place(frame) for stack in stacks for frame in stack.frames}, self._touched or ()
             )
@@ -133,6 +138,7 @@ class _SampledDuet:
                 frames = tuple(map(_without_place, stack.frames)) or (_NO_FRAME,)
                 function, library = frames[-1], self._libraries.of_stack(stack)
                 functions[function] += weight
+                paths[";".join(frames)] += weight
                 libraries[library] += weight
                 owners.setdefault(function, Counter())[library] += weight
                 caller = next((frame for frame in reversed(frames[:-1]) if frame in touched), "")
@@ -141,6 +147,7 @@ class _SampledDuet:
                 raise _NoProfileError("nothing was sampled during the measurement")
             yield _Server(
                 SampledServer(cpu_ns, functions),
+                SampledServer(cpu_ns, paths),
                 SampledServer(cpu_ns, libraries),
                 {function: known.most_common(1)[0][0] for function, known in owners.items()},
                 callers,
@@ -188,6 +195,7 @@ class _SampledDuet:
             others_ns=_estimate(functions.others),
             rest_ns=None if whole is None else _rest(whole, functions.whole),
             libraries=tuple(_cost(part) for part in libraries.parts),
+            frames=frame_changes([_start([server.stacks for server in start], target) for start in starts]),
             counters=counters,
             overhead=_overhead(starts),
         )

@@ -158,6 +158,33 @@ class Flames(PageBlock):
 
 
 @dataclass(frozen=True)
+class FlameBox:
+    """A frame: where it begins and how wide it is, of 1; its verdict, or None if that is not sure."""
+
+    name: str
+    about: str
+    row: int
+    start: float
+    width: float
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True)
+class FlameDifference(PageBlock):
+    """A flame graph of two profiles in one, whose colours say what surely differs; callers are above."""
+
+    title: str
+    label: str
+    boxes: tuple[FlameBox, ...]
+    hint: str
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return 1 + max(box.row for box in self.boxes)
+
+
+@dataclass(frozen=True)
 class Pivot(PageBlock):
     """A table of all cells of the page's data, which its script lays out as a reader chooses."""
 

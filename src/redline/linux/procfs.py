@@ -19,7 +19,7 @@ _FIRST_FILES = 64
 
 @dataclass(frozen=True)
 class Stat:
-    """/proc/PID/stat: command name, state letter, parent, threads, resident memory and CPU time.
+    """/proc/PID/stat: command name, state letter, parent, threads, resident memory, CPU time and page faults.
 
     CPU time is counted in ticks of 10 ms.
     """
@@ -30,6 +30,8 @@ class Stat:
     threads: int
     rss_bytes: int
     cpu_ns: int
+    minor_faults: int = 0
+    major_faults: int = 0
 
 
 def read_bytes(path: str) -> bytes:
@@ -88,7 +90,10 @@ def read_stat(pid: int) -> Stat | None:
         return None
     name = head.partition(b"(")[2]
     cpu_ns = (int(fields[11]) + int(fields[12])) * TICK_NS
-    return Stat(name, fields[0].decode(), int(fields[1]), int(fields[17]), int(fields[21]) * PAGE_BYTES, cpu_ns)
+    faults = int(fields[7]), int(fields[9])
+    return Stat(
+        name, fields[0].decode(), int(fields[1]), int(fields[17]), int(fields[21]) * PAGE_BYTES, cpu_ns, *faults
+    )
 
 
 def memory_files(pid: int) -> tuple[str, ...]:

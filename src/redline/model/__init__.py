@@ -136,6 +136,6 @@ if TYPE_CHECKING:
     from redline.model.validity import Bound, Numbers, numbers_of
     from redline.model.variant import Container, Route, Variant
     from redline.model.websocket import WebSocket
-    from redline.model.why import CodeCost, CounterChange, TouchedFunction, WhyReport
+    from redline.model.why import CodeCost, CounterChange, FrameChange, TouchedFunction, WhyReport
 else:
     __getattr__ = offered(__name__)

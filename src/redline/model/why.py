@@ -1,8 +1,9 @@
 """Why two servers differ: their difference of CPU time per request, divided among functions. Published."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate
@@ -48,6 +49,20 @@ class CounterChange(Frozen):
     )
 
 
+class FrameChange(NamedTuple):
+    """A frame of both servers' stacks with what it called; its caller is the last frame before it of less depth.
+
+    At depth 0 is everything. Costs are per request.
+    """
+
+    depth: int
+    name: str
+    before_ns: float
+    after_ns: float
+    half_width_ns: float
+    changed: Literal["grew", "shrank", "not sure"]
+
+
 class WhyReport(Frozen):
     """How a server's difference of CPU time per request from its baseline divides among functions.
 
@@ -72,6 +87,7 @@ class WhyReport(Frozen):
     others_ns: Estimate | None = omitted_if_default(None, "the sum of all other functions")
     rest_ns: Estimate | None = omitted_if_default(None, "the part of the whole that is not accounted for")
     libraries: tuple[CodeCost, ...] = omitted_if_default((), "libraries that surely differ")
+    frames: SkipJsonSchema[tuple[FrameChange, ...]] = Field(default=(), exclude=True)  # in preorder; for pages
     counters: tuple[CounterChange, ...] = omitted_if_default((), "of the starts without a profiler")
     overhead: Estimate | None = omitted_if_default(
         None, "CPU time per request while sampled over that before, in the same starts"

@@ -54,7 +54,7 @@ def answer(told: Bisection) -> list[str]:
     cost = f"{fmt.count(told.built, 'commit')} built, {fmt.duration(told.took_ns)}"
     match told.ending:
         case "found":
-            return [f"{_found(told)}; probability {chances(told.probability)}; {cost}"]
+            return [f"{_found(told)}; probability {chances(told.probability)}; {cost}", *_ask_why(told)]
         case "several":
             first = f"no single commit made {told.metric} {_worse(told)}: it changed in several steps; {cost}"
             return [first, *(_range(told, one.after, one.until, one.commits, one.change) for one in told.ranges)]
@@ -85,6 +85,13 @@ def _found(told: Bisection) -> str:
     skipped = len(broken & {*told.culprits})
     which = f"one of {len(told.culprits)} commits" + (f", of which {skipped} cannot be measured," if skipped else "")
     return f"{which} made {told.metric} {_by(told)}: {names}"
+
+
+def _ask_why(told: Bisection) -> Iterator[str]:
+    """How to learn in which functions the commit differs from its parent, if it is one, and servers were measured."""
+    culprit = next(one for one in told.commits if one.commit == told.culprits[0])
+    if len(told.culprits) == 1 and culprit.parents and told.printed is None:
+        yield f"why: redline ab --git {culprit.parents[0][:9]}..{culprit.commit[:9]} --why, with the same requests"
 
 
 def _by(told: Bisection) -> str:

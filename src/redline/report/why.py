@@ -2,13 +2,13 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from redline.document import format as fmt
 from redline.document.blocks import Block, ChangeCell, Column, Line, Look, Prose, Section, Table, line
-from redline.document.figures import Bar, BarChart, Panels
+from redline.document.figures import Bar, BarChart, FlameBox, FlameDifference, Panels
 from redline.document.scales import Scale
-from redline.model import CodeCost, Comparison, Estimate, Metric, Report, Verdict, WhyReport
+from redline.model import CodeCost, Comparison, Estimate, FrameChange, Metric, Report, Verdict, WhyReport
 from redline.quantities import duration, significant, size
 from redline.report.views import groups
 from redline.stats.stacks import KERNEL_MARK
@@ -17,6 +17,12 @@ TITLE = "Why"
 _US = 1000.0
 _MINUS = "\u2212"
 _TOUCHED = " (touched in this range)"
+_FLAMES: Mapping[str, Verdict | None] = {"grew": Verdict.SLOWER, "shrank": Verdict.FASTER, "not sure": None}
+_FLAMES_HINT = (
+    "width: CPU time per request with what it calls, the mean of both; orange: surely grew, green: surely shrank, "
+    "grey: not sure, with 95% confidence among all frames"
+)
+_OF_MEASUREMENT = ("bytes received", "connections opened again")
 _PACKAGES = re.compile(r"^(?:[a-z_]\w*\.)+(?=[A-Z])")
 _ROWS, _NAMED = 10, 3
 """The most functions in the table, and in the sentence."""
@@ -29,6 +35,7 @@ def why_sections(report: Report) -> Iterator[Section]:
         blocks.append(Prose(tuple(filter(None, (_sentence(report, why), _range(why)))), listed=True))
         if why.functions:
             blocks += [*_waterfall(report, why), _table(why)]
+        blocks += difference_flames(report, why)
         if why.counters:
             blocks.append(_counters(why))
     if blocks:
@@ -131,6 +138,34 @@ def _bar(begin: float, difference: Estimate) -> Bar:
     return Bar(begin, begin + difference.value, low, high, verdict)
 
 
+def difference_flames(report: Report, why: WhyReport) -> Iterator[FlameDifference]:
+    """The stacks of both servers as one flame graph; nothing if they were not sampled."""
+    if not why.frames:
+        return
+    servers = {cell.cell_id: cell.server for cell in report.cells}
+    before, after = servers[why.baseline_id], servers[why.cell_id]
+    whole, boxes, begins = max(_width(why.frames[0]), 1e-12), list[FlameBox](), [0.0]
+    for frame in why.frames:
+        start, width = begins[frame.depth], _width(frame) / whole
+        difference = frame.after_ns - frame.before_ns
+        change = f"{fmt.signed(difference / _US, 2)} ± {frame.half_width_ns / _US:,.2f} µs, {frame.changed}"
+        name = _short(frame.name) if frame.name else "all"
+        about = (
+            f"{name}: {frame.before_ns / _US:,.2f} µs in {before}, {frame.after_ns / _US:,.2f} µs in {after}: {change}"
+        )
+        boxes.append(FlameBox(name, about, frame.depth, start, width, _FLAMES[frame.changed]))
+        begins[frame.depth :] = [start + width, start]
+    title = f"Where {after} and {before} need CPU time"
+    sure = fmt.count(sum(box.verdict is not None for box in boxes[1:]), "frame")
+    label = f"Flame graph of {after} against {before}: {sure} of {fmt.integer(len(boxes) - 1)} surely differ"
+    yield FlameDifference(title, label, tuple(boxes), _FLAMES_HINT)
+
+
+def _width(frame: FrameChange) -> float:
+    """The mean of both servers, so that a frame of one of them alone is seen, and frames fit below their callers."""
+    return (frame.before_ns + frame.after_ns) / 2
+
+
 def _counters(why: WhyReport) -> Table:
     """What surely changed, what surely did not, and what is not decided, in this order."""
     order = ("surely", "surely not", "not decided")
@@ -204,8 +239,9 @@ def _short(function: str) -> str:
 
 
 def _notes(reports: Sequence[WhyReport]) -> Iterator[str]:
-    if any(counter.per_request and counter.difference.unit != "B" for why in reports for counter in why.counters):
-        yield "Waits, preemptions and time waiting for a core are those of whole starts, warm-up included."
+    per_request = [counter.name for why in reports for counter in why.counters if counter.per_request]
+    if not all(name.startswith(_OF_MEASUREMENT) for name in per_request):
+        yield f"Other counts than {' and '.join(_OF_MEASUREMENT)} are those of whole starts, warm-up included."
     used = next((why for why in reports if why.samples), None)
     if used is None:
         return

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +40,7 @@ _OF_SERVERS = frozenset(
         *("cpu_ns", "run_delay_ns", "cores_busy_ns", "cores_interrupts_ns", "listen_drops", "listen_queue"),
         *("quota_periods", "throttled_periods", "throttled_ns", "quota_millicores"),
         *("rss_bytes", "threads", "descriptors", "descriptors_limit", "close_wait"),
+        *("minor_faults", "major_faults", "compiler_cpu_ns", "collector_cpu_ns", "safepoints", "safepoint_ns"),
     )
 )
 """The series of servers that say what disturbed them, what of them grows, and how they differ."""
@@ -406,8 +408,12 @@ class _Samplers:
 
     def __init__(self, profilers: Sequence[Profiler], servers: Sequence[RunningServer], after_ns: int) -> None:
         self._profilers, self._after_ns, self._measured_from_ns = profilers, after_ns, -1
-        for profiler, server in zip(profilers, servers, strict=False):
-            follow_server(server, [profiler], ())
+        self._at_once(lambda profiler, server: follow_server(server, [profiler], ()), servers)
+
+    def _at_once(self, step: Callable[..., None], *arguments: Iterable[object]) -> None:
+        """Have all profilers do a step that each takes half a second for."""
+        with ThreadPoolExecutor(max(1, len(self._profilers))) as pool:
+            list(pool.map(step, self._profilers, *arguments))
 
     def seen(self, block: DuetBlock) -> None:
         """Begin to sample, once the servers were measured for long enough without."""
@@ -421,8 +427,7 @@ class _Samplers:
 
     def end(self) -> None:
         """Stop sampling."""
-        for profiler in self._profilers:
-            profiler.end()
+        self._at_once(lambda profiler: profiler.end())
 
     def facts(self) -> tuple[ProfileFacts, ...]:
         """Keep the samples."""

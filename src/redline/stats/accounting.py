@@ -157,11 +157,22 @@ def _difference(values: Floats, chance: float) -> MeanDifference:
     return MeanDifference(float(values.mean()), math.sqrt(max(over_starts, chance)), count - 1)
 
 
+def difference_of_counts(
+    values: Floats, starts: Sequence[SampledStart], count: Callable[[SampledServer], int]
+) -> MeanDifference:
+    """The mean of differences, one of each start, that rest on so many samples of each server."""
+    return _difference(values, _chance_of(starts, count))
+
+
 def _chance(starts: Sequence[SampledStart], names: Iterable[str]) -> float:
-    """The variance of the mean over starts if the numbers of samples were counts of rare events."""
     known = set(names)
+    return _chance_of(starts, lambda server: sum(n for name, n in server.samples.items() if name in known))
+
+
+def _chance_of(starts: Sequence[SampledStart], count: Callable[[SampledServer], int]) -> float:
+    """The variance of the mean over starts if the numbers of samples were counts of rare events."""
 
     def of(server: SampledServer) -> float:
-        return server.ns_per_sample**2 * sum(count for name, count in server.samples.items() if name in known)
+        return server.ns_per_sample**2 * count(server)
 
     return sum(of(start.after) + _mean(start.before, of) / len(start.before) for start in starts) / len(starts) ** 2

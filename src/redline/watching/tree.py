@@ -38,6 +38,7 @@ class Size(NamedTuple):
 
     Processes that lived only between two samples are not counted. `processes_replaced` are those that were there at
     the first look and have ended, as far as there are now so many of the same command's name that were not there then.
+    Page faults are summed since they began; a major one reads from a disk.
     """
 
     rss_bytes: int
@@ -46,6 +47,8 @@ class Size(NamedTuple):
     processes_started: int
     processes_ended: int
     processes_replaced: int
+    minor_faults: int
+    major_faults: int
 
 
 class Descriptors(NamedTuple):
@@ -99,6 +102,7 @@ class ProcessTree:
         self._members = owned() if owned else started_by(root)
         self._cpu = Tally()
         self._scheduling = (Tally(), Tally(), Tally(), Tally())
+        self._faults = (Tally(), Tally())
         self._first: Mapping[int, bytes] | None = None
         self._alive: frozenset[int] = frozenset()
         self._started = self._ended = 0
@@ -138,7 +142,9 @@ class ProcessTree:
         files = self._memory_files
         self._memory_files = {pid: files[pid] if pid in files else procfs.memory_files(pid) for pid in members}
         rss_bytes += sum(procfs.missing_rss_bytes(pid, own) for pid, own in self._memory_files.items() if own)
-        return Size(rss_bytes, threads, len(stats), self._started, self._ended, replaced)
+        minor = self._faults[0].total({pid: stat.minor_faults for pid, stat in members.items()})
+        major = self._faults[1].total({pid: stat.major_faults for pid, stat in members.items()})
+        return Size(rss_bytes, threads, len(stats), self._started, self._ended, replaced, minor, major)
 
     def descriptors(self) -> Descriptors | None:
         """Return how many files and sockets its processes have open; None if this user may not see that."""

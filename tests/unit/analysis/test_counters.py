@@ -17,9 +17,14 @@ THRESHOLD = 0.02
 
 
 def start(
-    number: int, waits: Sequence[float], *, noise: float = 0.001, threads: Sequence[int] = (4, 4, 4)
+    number: int,
+    waits: Sequence[float],
+    *,
+    noise: float = 0.001,
+    threads: Sequence[int] = (4, 4, 4),
+    counted: str = WAITS,
 ) -> DuetRecording:
-    """A start whose servers wait so many times per request."""
+    """A start whose servers wait so many times per request, or do so often what else is counted."""
     made, rng = simulated_duet(number), np.random.default_rng(number)
     assert made.traffic is not None
     slices = [one for block in made.traffic.blocks for one in block.slices]
@@ -35,7 +40,7 @@ def start(
             (
                 Series(
                     subject="server",
-                    name=WAITS,
+                    name=counted,
                     unit="1",
                     kind="counter",
                     times_unix_ns=tuple(times),
@@ -67,6 +72,41 @@ def test_a_wait_more_per_request_surely_changed() -> None:
     assert found.difference.high is not None
     assert found.difference.low < 1 < found.difference.high
     assert found.difference.n == 6
+
+
+@pytest.mark.parametrize(
+    ("series", "name"),
+    [
+        ("minor_faults", "page faults without a disk (minor)"),
+        ("major_faults", "page faults from a disk (major)"),
+        ("compiler_cpu_ns", "compiling by the JVM, CPU time"),
+        ("collector_cpu_ns", "collecting by the JVM, CPU time"),
+        ("safepoints", "pauses of the JVM (safepoints)"),
+        ("safepoint_ns", "time in pauses of the JVM"),
+    ],
+)
+def test_faults_and_what_a_jvm_does_beside_are_counted_per_request(series: str, name: str) -> None:
+    starts = [start(number, (2.0, 3.0, 2.0), counted=series) for number in range(6)]
+    (found,) = (change for change in counter_changes(starts, 1, THRESHOLD) if change.name == name)
+    assert (found.changed, found.per_request) == ("surely", True)
+    assert found.difference.value == pytest.approx(1, rel=0.05)
+
+
+def test_connections_that_are_opened_again_are_counted_of_the_measurement() -> None:
+    def reopened(made: DuetRecording) -> DuetRecording:
+        assert made.traffic is not None
+        targets = list(made.traffic.targets)
+        blocks = [block for block in made.traffic.blocks if block.phase == "measure"]
+        completed = sum(one.completed for block in blocks for one in block.slices if one.target == 1)
+        counts = targets[1].counts.model_copy(update={"reconnects": completed // 2})
+        targets[1] = targets[1].model_copy(update={"counts": counts})
+        return made.model_copy(update={"traffic": made.traffic.model_copy(update={"targets": tuple(targets)})})
+
+    starts = [start(number, (2.0, 2.0, 2.0)) for number in range(4)]
+    equal, closing = changes(starts)["connections"], changes([reopened(one) for one in starts])["connections"]
+    assert (equal.before, equal.after, equal.changed) == (0.0, 0.0, "surely not")
+    assert closing.changed == "surely"
+    assert closing.after == pytest.approx(0.5, rel=0.01)
 
 
 def test_equal_servers_surely_did_not_change() -> None:
@@ -111,6 +151,6 @@ def test_the_report_has_them_in_one_table_with_what_changed_first() -> None:
     assert len(rows) == 1
     assert rows[0].endswith("| surely not |")
     assert "what else differs" in text
-    note = "Waits, preemptions and time waiting for a core are those of whole starts, warm-up included."
+    note = "Other counts than bytes received and connections opened again are those of whole starts, warm-up included."
     assert note in text
     assert note not in as_markdown(build_report(run)).decode()

@@ -3,8 +3,10 @@
 import pytest
 
 from redline.analysis import build_report
-from redline.document.figures import BarChart, Panels
+from redline.document.figures import BarChart, FlameDifference, Panels
 from redline.model import CodeCost, Estimate, Report, Verdict
+from redline.render.renderers import as_html
+from redline.render.svg import svg_files
 from redline.report.why import name_of, why_sections
 from tests.unit.analysis.test_why import sampled_run
 
@@ -67,3 +69,30 @@ def test_functions_beyond_the_table_are_one_bar() -> None:
     assert bar is not None
     assert bar.end - bar.start == pytest.approx(2 * why.functions[0].difference_ns.value)
     assert (bar.low, bar.high) == (None, None)
+
+
+def test_a_flame_graph_of_both_servers_has_the_colour_of_what_is_sure() -> None:
+    report = build_report(sampled_run())
+    (section,) = why_sections(report)
+    (flames,) = (block for block in section.blocks if isinstance(block, FlameDifference))
+    assert [(box.name, box.row) for box in flames.boxes] == [("all", 0), ("serve", 1), ("often", 2), ("seldom", 2)]
+    verdicts = {box.name: box.verdict for box in flames.boxes}
+    assert (verdicts["often"], verdicts["seldom"]) == (None, Verdict.SLOWER)
+    often, seldom = flames.boxes[2:]
+    assert seldom.start == pytest.approx(often.start + often.width)
+    assert often.width + seldom.width == pytest.approx(1.0)
+    assert seldom.about.endswith("grew")
+
+
+def test_the_flame_graph_is_on_the_page_and_a_picture() -> None:
+    report = build_report(sampled_run())
+    page = as_html(report).decode()
+    assert '<rect class="fill slower" width="100%" height="18"/><text x="4" y="13">seldom</text>' in page
+    (picture,) = (content for name, content in svg_files(report).items() if name.endswith(".why.svg"))
+    assert b"seldom" in picture
+    assert b"surely grew" in picture
+
+
+def test_without_samples_there_is_no_flame_graph() -> None:
+    (section,) = why_sections(build_report(sampled_run(problem="perf is not installed")))
+    assert not [block for block in section.blocks if isinstance(block, FlameDifference)]

@@ -12,7 +12,7 @@ from redline.analysis.bisecting import Bisecting
 from redline.document.blocks import Prose, Table, words
 from redline.errors import BuildError, DriveError, NotStoredError, RedlineError, StoreError, UsageError
 from redline.model import Metric
-from redline.model.bisection import BisectedCommit, Bisection, CommitDuet
+from redline.model.bisection import BisectedCommit, Bisection, CommitDuet, PrintedNumber
 from redline.model.catalogue import Revision
 from redline.report.bisection import answer, chances, change, sections
 from redline.running import bisecting
@@ -87,7 +87,10 @@ def test_a_commit_is_found_and_everything_is_stored(tmp_path: Path) -> None:
     log = (tmp_path / "kept" / "bisect.log").read_text()
     assert log.splitlines()[:3] == ["git bisect start", f"git bisect bad {name(8)}", f"git bisect good {name(0)}"]
     assert log.splitlines()[-1] == f"# first bad commit: [{name(5)}] commit 5"
-    (text,) = answer(told)
+    text, why = answer(told)
+    assert why == "why: redline ab --git 000000000..000000000 --why, with the same requests"
+    printed = PrintedNumber(command="./count", build=None, below=".", budget_ns=10**9)
+    assert answer(told.by_number(printed)) == [text]
     assert text.startswith("000000000 commit 5 made CPU per request 5.")
     assert "5 commits built" in text
 

@@ -38,6 +38,8 @@ TREE_SERIES = {
     "run_delay_ns": "counter",
     "processes_started": "counter",
     "processes_ended": "counter",
+    "minor_faults": "counter",
+    "major_faults": "counter",
     "rss_bytes": "gauge",
     "threads": "gauge",
     "processes": "gauge",

@@ -92,6 +92,32 @@ def test_a_file_of_memory_counts_once_however_often_it_is_mapped(maps: int) -> N
     assert size < found.rss_bytes < 2 * size
 
 
+def test_page_faults_are_those_of_pages_that_were_touched() -> None:
+    pages = 4096
+    child = (
+        f"import mmap; view = mmap.mmap(-1, {pages} * mmap.PAGESIZE); view.madvise(mmap.MADV_NOHUGEPAGE)\n"
+        "print(flush=True); input()\n"
+        f"for at in range({pages}): view[at * mmap.PAGESIZE] = 1\n"
+        "print(flush=True); input()\n"
+    )
+    command = [sys.executable, "-I", "-S", "-c", child]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        process.stdout.readline()
+        tree = ProcessTree(process.pid)
+        before = tree.size()
+        process.stdin.write("\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        after = tree.size()
+        process.kill()
+    assert before is not None
+    assert after is not None
+    assert pages <= after.minor_faults - before.minor_faults < 2 * pages
+    assert after.major_faults >= before.major_faults
+
+
 def test_a_tree_finds_later_processes_when_it_looks_around(worker: Worker) -> None:
     tree = ProcessTree(worker.pid)
     worker.do("fork 2")

@@ -131,11 +131,12 @@ class AsyncProfiler:
         self._part, self._jfr = Path(), Path()
         self._native: tuple[NativeMemory, ...] = ()
 
-    def prepare(self, pid: int) -> None:
+    def prepare(self, pid: int, folder: Path) -> None:
         """Load the library into the JVM, which is the process or a descendant, and let it read all symbols.
 
         That takes half a second of an idle JVM's time, and seconds of a busy JVM's. It samples meanwhile, into no file.
         """
+        del folder
         self._artefacts = provide(self._cache, lambda _line: None)
         self._jvm, self._java = _jvm_of(pid)
         for command in (f"start,{self._kind.options}", "stop"):
@@ -151,7 +152,9 @@ class AsyncProfiler:
         load_agent(self._jvm, self._artefacts.library, f"start,{self._kind.options},jfr,file={self._part}")
 
     def stop(self) -> None:
-        """End the profile, and rename its file."""
+        """End the profile, if there is one, and rename its file."""
+        if not self._jfr.name:
+            return
         try:
             load_agent(self._jvm, self._artefacts.library, "stop")
         finally:

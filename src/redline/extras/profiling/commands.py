@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
@@ -30,7 +31,12 @@ _MAY_SAMPLE = (38, 21)
 _HIGHEST_PARANOIA = 2
 """The highest value with which users may sample their own processes."""
 _END_WITHIN_S = 20.0
+_ANSWERS_WITHIN_S = 30.0
+"""With three busy programs for each core, perf takes three to six seconds to attach itself."""
 _SILENT_WITHIN_S = 120.0
+_LOOKS_EVERY_S = 0.01
+_SAMPLES = b"Sampling process"
+"""What py-spy writes when it is attached."""
 
 
 class _Command:
@@ -44,17 +50,17 @@ class _Command:
         self._log = Path()
         self.name = version(command)
 
-    def prepare(self, pid: int) -> None:
-        """Do nothing: it starts quickly."""
+    def prepare(self, pid: int, folder: Path) -> None:
+        """Do nothing."""
 
-    def _run(self, command: Sequence[str], log: Path) -> None:
+    def _run(self, command: Sequence[str], log: Path, pass_fds: Sequence[int] = ()) -> None:
         self._log = log
         with log.open("wb") as out:
-            self._process = _started(command, stdout=out, stderr=out)
+            self._process = _started(command, stdout=out, stderr=out, pass_fds=pass_fds)
 
     def stop(self) -> None:
         """Interrupt the command, and wait until its file is written."""
-        process = self._process
+        process, self._process = self._process, None
         if process is None:
             return
         try:
@@ -71,7 +77,11 @@ class _Command:
 
 
 class Perf(_Command):
-    """Samples CPU time, the kernel's too if permitted. Stacks end where frame pointers do."""
+    """Samples CPU time, the kernel's too if permitted. Stacks end where frame pointers do.
+
+    It takes half a second to attach itself, on a busy machine seconds, and misses the threads that begin meanwhile. So
+    it attaches itself to an idle server, and is told to sample when the measurement begins.
+    """
 
     event = "cpu-clock"
     interval = round(1e9 / _PERF_HZ)
@@ -81,17 +91,54 @@ class Perf(_Command):
         self._offset_ns = 0
         self._pids: tuple[int, ...] = ()
         self._folders: dict[int, str] = {}
+        self._orders = self._answers = -1
+        self._data = Path()
+
+    def prepare(self, pid: int, folder: Path) -> None:
+        """Attach perf to the process, its descendants, and those that they start later. It does not sample yet."""
+        self._pids = procfs.tree(pid)
+        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
+        orders, self._orders = os.pipe()
+        self._answers, answers = os.pipe()
+        waits = ["--delay", "-1", f"--control=fd:{orders},{answers}"]
+        self._data, self._log = folder / "perf.data", folder / "perf.log"
+        attached = ["-o", str(self._data), "-p", ",".join(map(str, self._pids))]
+        try:
+            self._run([PERF, "record", *how, *waits, *attached], self._log, (orders, answers))
+        finally:
+            os.close(orders)
+            os.close(answers)
+        self._order("disable")
 
     def start(self, pid: int, folder: Path) -> None:
-        """Sample the process, its descendants, and those that they start later."""
+        """Sample, and return when perf does."""
+        if self._process is None:
+            self.prepare(pid, folder)
         self._offset_ns = time.time_ns() - time.monotonic_ns()
-        self._pids = procfs.tree(pid)
+        self._pids = tuple(dict.fromkeys((*self._pids, *procfs.tree(pid))))
         self._folders = {own: where for own in self._pids if (where := procfs.working_folder(own))}
-        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
-        self._run(
-            [PERF, "record", *how, "-o", str(folder / "perf.data"), "-p", ",".join(map(str, self._pids))],
-            folder / "perf.log",
-        )
+        self._order("enable")
+
+    def _order(self, order: str) -> None:
+        """Have perf do something, and return when it is done. It does nothing before it is attached."""
+        with suppress(BrokenPipeError):  # it has ended, which is seen below
+            os.write(self._orders, f"{order}\n".encode())
+        if not select.select([self._answers], [], [], _ANSWERS_WITHIN_S)[0]:
+            raise ProfilerError(f"{self.name} did not attach itself within {_ANSWERS_WITHIN_S:g} s: other programs run")
+        if not os.read(self._answers, 64).startswith(b"ack"):
+            raise ProfilerError(f"{self.name} ended before it sampled: {_said(self._log)}")
+
+    def stop(self) -> None:
+        """Interrupt perf, and wait until its file is written."""
+        try:
+            super().stop()
+        finally:
+            for pipe in (self._orders, self._answers) if self._orders >= 0 else ():
+                os.close(pipe)
+            self._orders = self._answers = -1
+        if not self._offset_ns:  # the measurement did not begin
+            for file in (self._data, self._log) if self._data.name else ():
+                file.unlink(missing_ok=True)
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
         """Read the stacks, and delete perf's large file, which has nothing else."""
@@ -115,9 +162,13 @@ def deepest_stack(setting: Path) -> int:
         return _DEEPEST_BY_DEFAULT
 
 
-def _started(command: Sequence[str], *, stdout: "BinaryIO | int", stderr: BinaryIO) -> "subprocess.Popen[bytes]":
+def _started(
+    command: Sequence[str], *, stdout: "BinaryIO | int", stderr: BinaryIO, pass_fds: Sequence[int] = ()
+) -> "subprocess.Popen[bytes]":
     group = 0  # of its own: Ctrl-C is for the lab
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, process_group=group)
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, process_group=group, pass_fds=pass_fds
+    )
 
 
 def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
@@ -161,9 +212,16 @@ class PySpy(_Command):
         self.event = "all threads" if self._idle else "running threads"
 
     def start(self, pid: int, folder: Path) -> None:
-        """Sample the process and its descendants."""
+        """Sample the process and its descendants, and return when py-spy says that it does."""
         how = ["--subprocesses", "--threads", "--nolineno", "--rate", str(_PY_SPY_HZ), "--format", "raw", *self._idle]
         self._run([PY_SPY, "record", *how, "-o", str(folder / "py-spy.txt"), "-p", str(pid)], folder / "py-spy.log")
+        deadline = time.monotonic() + _ANSWERS_WITHIN_S
+        while _SAMPLES not in self._log.read_bytes():
+            if self._process is None or self._process.poll() is not None:
+                raise ProfilerError(f"{self.name} ended before it sampled: {_said(self._log)}")
+            if time.monotonic() > deadline:
+                raise ProfilerError(f"{self.name} did not sample within {_ANSWERS_WITHIN_S:g} s: other programs run")
+            time.sleep(_LOOKS_EVERY_S)
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
         """The stacks between start and stop."""
@@ -181,7 +239,7 @@ def missing(command: str) -> str:
         how = "`pip install py-spy`" if command == PY_SPY else "`apt install linux-perf`"
         return f"{command} is not installed: try {how}"
     if command == PERF:
-        tried = _answer([PERF, "record", "-e", Perf.event, "-o", "/dev/null", "true"])
+        tried = _answer([PERF, "record", "-e", Perf.event, "--control=fd:0", "-o", "/dev/null", "true"])
         if tried is None or tried.returncode:
             said = _reason(tried.stdout) if tried else "it could not be run, or did not end"
             user = os.geteuid()

@@ -88,7 +88,8 @@ class TrialProfiler:
         """Prepare to sample the process, if it is the profiled subject."""
         if subject == self._subject:
             self._pid = pid
-            self._try(lambda: self._sampler.prepare(pid))
+            if subject == "server":
+                self._try(lambda: self._sampler.prepare(pid, self._folder))
 
     def begin(self) -> None:
         """Sample the process, unless that has begun before."""
@@ -102,7 +103,7 @@ class TrialProfiler:
     def end(self) -> None:
         """Stop sampling."""
         with self._lock:
-            if self._began and not self._ended and not self._problem:
+            if not self._ended:
                 self._stopped = self._try(self._sampler.stop)
             self._ended = True
 
@@ -163,9 +164,9 @@ class TrialProfiler:
             step()
             return Slice(began_ns, time.time_ns())
         except OSError as error:
-            self._problem = f"{error.filename or self._sampler.name}: {error.strerror or error}"
+            self._problem = self._problem or f"{error.filename or self._sampler.name}: {error.strerror or error}"
         except (ProfilerError, StoreError) as error:
-            self._problem = str(error)
+            self._problem = self._problem or str(error)
         return None
 
 

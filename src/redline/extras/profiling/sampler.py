@@ -42,14 +42,14 @@ class Sampler(Protocol):
     env: dict[str, str]
     """Environment variables that the process needs."""
 
-    def prepare(self, pid: int) -> None:
-        """Do slow preparations, while the process is still idle."""
+    def prepare(self, pid: int, folder: Path) -> None:
+        """Do slow preparations, while the server is still idle. Not called for the engine, whose threads come later."""
 
     def start(self, pid: int, folder: Path) -> None:
-        """Start sampling, and write to the folder."""
+        """Start sampling, and write to the folder. It samples when this returns."""
 
     def stop(self) -> None:
-        """Stop sampling. All samples are then in the folder."""
+        """Stop sampling, and end what was prepared. All samples are then in the folder."""
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
         """Return the samples within the slices; all of them, without slices."""

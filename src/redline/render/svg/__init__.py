@@ -8,7 +8,7 @@ from redline.model.limits import AnyReport, LimitReport
 from redline.render.svg.bar_pictures import bar_files
 from redline.render.svg.chart import draw_chart
 from redline.render.svg.distribution_charts import distribution_charts
-from redline.render.svg.flame_picture import flame_files
+from redline.render.svg.flame_picture import difference_files, flame_files
 from redline.render.svg.forest_picture import draw_forest
 from redline.render.svg.heat_charts import heat_charts
 from redline.render.svg.limit_charts import limit_charts
@@ -29,7 +29,7 @@ def svg_files(report: AnyReport) -> dict[str, bytes]:
         for charts_of in (run_charts, heat_charts, distribution_charts)
         for name, chart in charts_of(report)
     )
-    files = dict(_named((*charts, *bar_files(report), *flame_files(report))))
+    files = dict(_named((*charts, *bar_files(report), *flame_files(report), *difference_files(report))))
     tables = forest(report)
     return {"changes.svg": draw_forest(tables, report.run.suite), **files} if tables else files
 

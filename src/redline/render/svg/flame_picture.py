@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 
-from redline.model import Report
+from redline.document.figures import FlameDifference
+from redline.model import Report, Verdict
 from redline.quantities import duration, percent
 from redline.render.svg.elements import CHARACTER, INK, MUTED, WIDTH, add, add_text, as_file, new_picture
 from redline.render.svg.run_charts import SERIES
 from redline.report.profiles import PlotProfile, PlotProfiles, profiles_payload
+from redline.report.why import difference_flames
 from redline.visible import visible
 
 _ROW, _TOP, _SIDE, _FOOT = 19, 50, 16, 30
@@ -16,7 +18,7 @@ _LEAST = 0.6
 """Narrower frames are left out, in pixels, as on the page."""
 _TEXT_FROM = 28
 _SAME = 0.02
-_MORE, _LESS, _PLAIN, _NONE = "#c4501b", "#2462c9", "#e7e8ea", "#9aa0a9"
+_MORE, _LESS, _FEWER, _PLAIN, _NONE = "#c4501b", "#2462c9", "#1f8a70", "#e7e8ea", "#9aa0a9"
 
 
 @dataclass
@@ -42,6 +44,34 @@ def flame_files(report: Report) -> Iterator[tuple[str, bytes]]:
         if drawn["against"] is not None:
             other = sound[drawn["against"]]
             yield f"{name}-against-{other.slug}", _draw(data, drawn, data["profiles"][drawn["against"]])
+
+
+def difference_files(report: Report) -> Iterator[tuple[str, bytes]]:
+    """The flame graph of each difference that is divided, by a name such as `B.requests.load.why`."""
+    slugs = {cell.cell_id: cell.slug for cell in report.cells}
+    for why in report.why:
+        for flames in difference_flames(report, why):
+            yield f"{slugs[why.cell_id]}.why", _draw_difference(flames)
+
+
+def _draw_difference(flames: FlameDifference) -> bytes:
+    svg = new_picture(flames.title, "", _TOP + flames.rows * _ROW + _FOOT)
+    for box in flames.boxes:
+        width = box.width * (WIDTH - 2 * _SIDE)
+        if width < _LEAST:
+            continue
+        x, y = _SIDE + box.start * (WIDTH - 2 * _SIDE), _TOP + box.row * _ROW
+        group = add(svg, "g")
+        ET.SubElement(group, "title").text = visible(box.about)
+        colour = _NONE if box.verdict is None else _MORE if box.verdict is Verdict.SLOWER else _FEWER
+        add(
+            group, "rect", x=round(x, 2), y=y, width=round(max(width - 0.8, 0.4), 2), height=_ROW - 1, fill=colour,
+            fill_opacity=0.45,
+        )  # fmt: skip
+        if width > _TEXT_FROM and (text := _fitted(box.name, int((width - 9) / CHARACTER))):
+            add_text(group, x + 4, y + 13, text, fill=INK)
+    add_text(svg, _SIDE, _TOP + flames.rows * _ROW + 20, flames.hint, fill=MUTED)
+    return as_file(svg)
 
 
 def _draw(data: PlotProfiles, profile: PlotProfile, against: PlotProfile | None) -> bytes:

@@ -1,6 +1,7 @@
 """A profiler runs in the middle of the measurement, and none of its failures fails a trial."""
 
 import gzip
+import os
 import stat
 import subprocess
 import sys
@@ -49,7 +50,8 @@ class FakeSampler:
     unit: ProfileUnit = "samples"
     env: dict[str, str] = field(default_factory=lambda: {"FOR_THE_PROFILER": "yes"})
 
-    def prepare(self, pid: int) -> None:
+    def prepare(self, pid: int, folder: Path) -> None:
+        assert folder.is_dir()
         self._note(f"prepare {pid}", "prepare")
 
     def start(self, pid: int, folder: Path) -> None:
@@ -163,7 +165,7 @@ def test_a_load_that_changes_is_profiled_as_a_whole_however_the_warm_up_ends(
 def test_without_a_warm_up_it_begins_with_the_engine(tmp_path: Path) -> None:
     sampler = FakeSampler([])
     profiled(tmp_path, sampler, RAMP.model_copy(update={"warmup_ns": 0}), engine=True)
-    assert sampler.events[:6] == ["start", "verify", "drive", "prepare 99", "sample 99", "sampled"]
+    assert sampler.events[:5] == ["start", "verify", "drive", "sample 99", "sampled"]
 
 
 @pytest.mark.parametrize(
@@ -298,18 +300,18 @@ def test_each_runtime_has_its_profiler(path: Path, tmp_path: Path) -> None:
 
 
 def test_logs_that_v8_writes_where_a_server_runs_are_removed(path: Path, tmp_path: Path) -> None:
-    tool(path, "perf", "pass")
+    tool(path, "perf", OBEDIENT)
     folder = tmp_path / "served"
     folder.mkdir()
     server = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], cwd=folder)
     try:
         perf = Perf()
         perf.start(server.pid, tmp_path)
-        assert perf._process is not None
-        perf._process.wait()
+        perf.stop()
         for pid in (server.pid, server.pid + 1):
             (folder / f"isolate-0x1-{pid}-v8.log").touch()
         (tmp_path / "perf.data").touch()
+        tool(path, "perf", "pass")
         perf.read(tmp_path, ())
     finally:
         server.kill()
@@ -317,14 +319,75 @@ def test_logs_that_v8_writes_where_a_server_runs_are_removed(path: Path, tmp_pat
     assert [file.name for file in folder.iterdir()] == [f"isolate-0x1-{server.pid + 1}-v8.log"]
 
 
-def test_a_command_that_fails_is_quoted(path: Path, tmp_path: Path) -> None:
+OBEDIENT = """
+import os, signal, sys
+orders, answers = map(int, sys.argv[-5].partition("fd:")[2].split(","))
+signal.signal(signal.SIGINT, lambda *_: sys.exit())
+while order := os.read(orders, 64):
+    print("it shall", order.decode(), flush=True)
+    os.write(answers, b"ack\\n\\0")
+"""
+"""A perf that does what it is told by its pipe."""
+
+
+def test_perf_is_attached_before_the_load_and_samples_once_it_says_so(path: Path, tmp_path: Path) -> None:
+    tool(path, "perf", OBEDIENT)
+    perf, log = Perf(), tmp_path / "perf.log"
+    perf.prepare(os.getpid(), tmp_path)
+    assert log.read_text().split() == ["it", "shall", "disable"]
+    perf.start(os.getpid(), tmp_path)
+    assert log.read_text().split() == ["it", "shall", "disable", "it", "shall", "enable"]
+    perf.stop()
+    perf.stop()
+    assert log.exists()
+
+
+def test_py_spy_is_awaited_until_it_samples(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "py-spy> Sampling process 250 times a second. Press Control-C to exit."
+    sampling = f"import signal, time; time.sleep(.2); print('{said}', flush=True); signal.pause()"
+    tool(path, "py-spy", sampling)
+    py_spy = PySpy("cpu")
+    py_spy.start(os.getpid(), tmp_path)
+    assert said in (tmp_path / "py-spy.log").read_text()
+    py_spy.stop()
+    tool(path, "py-spy", "import sys; sys.exit('Error: Permission denied')")
+    with pytest.raises(ProfilerError, match="ended before it sampled: Permission denied"):
+        PySpy("cpu").start(os.getpid(), tmp_path)
+    monkeypatch.setattr(commands, "_ANSWERS_WITHIN_S", 0.01)
+    tool(path, "py-spy", "import time; time.sleep(600)")
+    slow = PySpy("cpu")
+    with pytest.raises(ProfilerError, match=r"did not sample within 0\.01 s"):
+        slow.start(os.getpid(), tmp_path)
+    slow.stop()
+
+
+def test_of_a_measurement_that_did_not_begin_perf_leaves_nothing(path: Path, tmp_path: Path) -> None:
+    tool(path, "perf", OBEDIENT)
+    profiler = TrialProfiler("cpu", "server", Perf(), tmp_path)
+    profiler.follow("server", os.getpid())
+    assert [file.name for file in tmp_path.glob("perf.*")] == ["perf.log"]
+    profiler.end()
+    assert profiler.facts(None).problem == "the measurement did not begin"
+    assert not list(tmp_path.glob("perf.*"))
+
+
+def test_a_perf_that_fails_or_never_attaches_itself_is_quoted_and_ended(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tool(path, "perf", "import sys; print('event syntax error'); sys.exit(129)")
     perf = Perf()
-    perf.start(1, tmp_path)
-    assert perf._process is not None
-    perf._process.wait()
+    with pytest.raises(ProfilerError, match="ended before it sampled: event syntax error"):
+        perf.start(1, tmp_path)
     with pytest.raises(ProfilerError, match="event syntax error"):
         perf.stop()
+    monkeypatch.setattr(commands, "_ANSWERS_WITHIN_S", 0.01)
+    tool(path, "perf", "import time; time.sleep(600)")
+    profiler = TrialProfiler("cpu", "server", Perf(), tmp_path)
+    profiler.follow("server", os.getpid())
+    profiler.begin()
+    profiler.end()
+    assert "did not attach itself within 0.01 s" in profiler.facts(None).problem
+    assert not [one for one in psutil.Process().children() if str(path / "perf") in one.cmdline()]
 
 
 @pytest.fixture
