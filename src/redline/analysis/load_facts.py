@@ -52,10 +52,14 @@ def _deviations(traffic: Traffic, *, times: bool, rate: bool) -> LoadDeviations 
     if not (times or rate) or not measured:
         return None
     longest_ns = max(interval.lasts_ns for interval in measured)
-    rates = [it.counts.outcomes.ok / it.lasts_ns * 1e9 for it in measured if it.lasts_ns * 2 >= longest_ns > 0]
+    whole = [it for it in measured if it.lasts_ns * 2 >= longest_ns > 0]
+    rates = [it.counts.outcomes.ok / it.lasts_ns * 1e9 for it in whole]
+    of_workers = [ok / it.lasts_ns * 1e9 for it in whole for ok in it.workers]
+    has_workers = bool(whole) and all(it.workers for it in whole)
     return LoadDeviations(
         response=response_deviation(traffic.response) if times else None,
         rate=rate_deviation(rates) if rate and rates else None,
+        worker_rate=rate_deviation(of_workers) if rate and has_workers else None,
         interval_ns=longest_ns,
     )
 

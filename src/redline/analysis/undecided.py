@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from redline.model import Comparison, Plan, PlannedTrial, Report, Verdict
 from redline.suite import expected_starts_ns
-from redline.suite.extending import Group
+from redline.suite.extending import Group, Unit
 
 SURE_P = 0.001
 
@@ -20,16 +20,21 @@ SURE_P = 0.001
 class Undecided:
     """The comparisons of a run's primary metrics by what is known of them, and what a further start of each takes.
 
-    `names` are those of the cells that are undecided. `groups` are the trials and duets of what is not sure: of
-    undecided comparisons first, then those with the fewest starts.
+    `names` are those of the cells that are undecided. `units` are what is not sure needs: of undecided comparisons
+    first, then those with the fewest starts.
     """
 
     sure: int
     decided: int
     names: tuple[str, ...]
     impossible: int
-    groups: tuple[Group, ...]
+    units: tuple[Unit, ...]
     round_ns: int
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The trials and duets of a whole round of what is not sure."""
+        return tuple(dict.fromkeys(group for unit in self.units for group in unit))
 
 
 def what_is_undecided(plan: Plan, report: Report, pace: float = 1.0) -> Undecided:
@@ -38,14 +43,15 @@ def what_is_undecided(plan: Plan, report: Report, pace: float = 1.0) -> Undecide
     possible = [comparison for comparison in primary if not comparison.refused]
     undecided = [comparison for comparison in possible if not _is_decided(comparison)]
     decided = [comparison for comparison in possible if _is_decided(comparison) and not _is_sure(comparison)]
-    groups = _groups(plan, undecided, decided)
+    units = _units(plan, undecided, decided)
+    round_ = dict.fromkeys(group for unit in units for group in unit)
     return Undecided(
         sure=len(possible) - len(undecided) - len(decided),
         decided=len(decided),
         names=tuple(dict.fromkeys(plan.cells[comparison.cell_id].slug for comparison in undecided)),
         impossible=len(primary) - len(possible),
-        groups=groups,
-        round_ns=round(pace * expected_starts_ns(plan, groups)),
+        units=units,
+        round_ns=round(pace * expected_starts_ns(plan, [*round_])),
     )
 
 
@@ -58,14 +64,14 @@ def _is_sure(comparison: Comparison) -> bool:
     return p is not None and p <= SURE_P
 
 
-def _groups(plan: Plan, undecided: Sequence[Comparison], decided: Sequence[Comparison]) -> tuple[Group, ...]:
+def _units(plan: Plan, undecided: Sequence[Comparison], decided: Sequence[Comparison]) -> tuple[Unit, ...]:
     starts = Counter((step.cell_id,) if isinstance(step, PlannedTrial) else step.cell_ids for step in plan.steps)
     duets = dict.fromkeys(duet.cell_ids for duet in plan.duets)
-    found = dict[Group, bool]()
+    found = dict[Unit, bool]()
     for comparison in (*undecided, *decided):
         pair = {comparison.cell_id, comparison.baseline_id}
         shared = [cell_ids for cell_ids in duets if pair <= set(cell_ids)]
-        alone = [(cell_id,) for cell_id in (comparison.baseline_id, comparison.cell_id)]
-        for group in shared or [group for group in alone if group in starts]:
-            found.setdefault(group, comparison in undecided)
-    return tuple(sorted(found, key=lambda group: (not found[group], starts[group])))
+        alone = ((comparison.baseline_id,), (comparison.cell_id,))
+        if shared or all(group in starts for group in alone):
+            found.setdefault(tuple(shared) or alone, comparison in undecided)
+    return tuple(sorted(found, key=lambda unit: (not found[unit], starts[unit[-1]])))

@@ -15,7 +15,7 @@ from redline.asking import places
 from redline.cli import exits, question
 from redline.cli.browser import open_page
 from redline.cli.commands.check import show_overrun, show_plans
-from redline.cli.quiet import wait_until_quiet
+from redline.cli.quiet import wait_until_quiet, waited_text
 from redline.cli.session_view import SessionView, known_text
 from redline.cli.show import insist, show
 from redline.cli.streams import write_document
@@ -91,6 +91,8 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         question.settle()
     stores, reports = zip(*outcome.parts, strict=True)
     _print(session.store, stores, reports[-1], output, console, interrupted=outcome.interrupted)
+    if output.quiet is not None and output.quiet.waited_s:
+        console.print(f"{waited_text(None, output.quiet.waited_s)}, in all", style="dim", soft_wrap=True)
     if output.command == "run" and outcome.undecided and outcome.undecided.names and not outcome.interrupted:
         more = f"{math.ceil(outcome.undecided.round_ns / 60e9)}m"
         how = f"{places.own_name()} run --resume {session.store.folder} {part('more', more)}"
@@ -117,7 +119,7 @@ def search(session: "running.SearchSession", view: SessionView, *, is_kept: bool
 def finish_search(session: "running.SearchSession", output: Output, view: SessionView, console: Console) -> None:
     """Search the rest, and print the report. Exits with `search_exit_code` unless it is 0."""
     with _resumable(session.store, output, console):
-        if output.wait_quiet:
+        if output.wait_quiet or output.quiet is not None:
             with session.uncounted():
                 wait_until_quiet(console)
         report, interrupted = search(session, view, is_kept=output.is_kept)

@@ -42,17 +42,23 @@ class KeptIntervals:
         last = self._kept[-1] if self._kept and self._kept_ns > self._interval_ns else None
         if last and last.phase == interval.phase == "measure" and self._place(last) == self._place(interval):
             merged = Interval.merged([last, interval], last.index, last.start_ns, interval.end_ns)
-            if interval.start_ns - last.start_ns == len(last.ticks) * TICK_NS:
-                merged = merged.with_ticks(last.ticks + interval.ticks)
-            self._kept[-1] = merged
+            ticks = last.ticks + interval.ticks
+            if interval.start_ns - last.start_ns != len(last.ticks) * TICK_NS:
+                ticks = ()
+            self._kept[-1] = merged = merged.with_steps(ticks, _added(last.workers, interval.workers))
             for each in (merged, last, interval):  # merging decoded them
                 each.pack()
         elif interval.index != len(self._kept):
             renumbered = Interval.merged([interval], len(self._kept), interval.start_ns, interval.end_ns)
-            self._kept.append(renumbered.with_ticks(interval.ticks))
+            self._kept.append(renumbered.with_steps(interval.ticks, interval.workers))
         else:
             self._kept.append(interval)
 
     def _place(self, interval: Interval) -> int:
         """Return the index of the kept interval in which an interval ends."""
         return -(-(interval.end_ns - (self._measured_from_ns or 0)) // self._kept_ns)
+
+
+def _added(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """Right answers by worker of two intervals; none if one does not say them."""
+    return tuple(a + b for a, b in zip(first, second, strict=True)) if len(first) == len(second) else ()

@@ -60,6 +60,9 @@ class LoadDeviations(Frozen):
     rate: Deviation | None = Field(
         description="right answers per second of all threads, by interval; null if the throughput is not known"
     )
+    worker_rate: Deviation | None = omitted_if_default(
+        None, "the same of each thread, by thread and interval; absent if there is one thread"
+    )
     interval_ns: int = Field(description="the longest interval; a last one of less than half of it is left out")
 
 

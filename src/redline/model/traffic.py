@@ -271,9 +271,13 @@ class Interval(Frozen):
     paused_ns: int = omitted_if_default(0, _PAUSED)
     ticks: tuple[int, ...] = omitted_if_default((), _TICKS)
 
-    def with_ticks(self, ticks: tuple[int, ...]) -> "Interval":
-        """The same interval with these ticks."""
-        return self.model_copy(update={"ticks": ticks})
+    workers: tuple[int, ...] = omitted_if_default(
+        (), "right answers by worker of the engine, if there are several whose intervals are the same"
+    )
+
+    def with_steps(self, ticks: tuple[int, ...], workers: tuple[int, ...] = ()) -> "Interval":
+        """The same interval with these ticks, and right answers by worker."""
+        return self.model_copy(update={"ticks": ticks, "workers": workers})
 
     def as_warm_up(self) -> "Interval":
         """The same interval, of a load that only warms a server up."""
@@ -283,7 +287,7 @@ class Interval(Frozen):
     def merged(cls, parts: Sequence["Interval"], index: int, start_ns: int, end_ns: int) -> Self:
         """An interval with these bounds and the sums of the parts: at least one part, all of the same phase.
 
-        It has no ticks: parts may follow one another, or be of the same time.
+        It has no ticks and workers: parts may follow one another, or be of the same time.
         """
         return cls(phase=parts[0].phase, index=index, start_ns=start_ns, end_ns=end_ns, **sums(parts))
 

@@ -250,7 +250,12 @@ def _deviations(cell: CellReport) -> Iterator[dict[str, Field]]:
     known = cell.load_facts.deviations if cell.load_facts else None
     if known is None:
         return
-    for name, unit, deviation in (("response", "ns", known.response), ("rate", "1/s", known.rate)):
+    kinds = (
+        ("response", "ns", known.response),
+        ("rate", "1/s", known.rate),
+        ("worker-rate", "1/s", known.worker_rate),
+    )
+    for name, unit, deviation in kinds:
         if deviation is None:
             continue
         method = _POOLED if name == "response" else f"by interval of {duration(known.interval_ns)}: no interval"

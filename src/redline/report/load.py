@@ -135,8 +135,12 @@ def deviations_table(known: LoadDeviations | None) -> Table | None:
     """Mean, standard deviation, largest value, and the share within one standard deviation of the mean."""
     if known is None:
         return None
-    of_rate = f"right answers/s, by {duration(known.interval_ns)}"
-    kinds = (("response", known.response, duration), (of_rate, known.rate, rate))
+    by = duration(known.interval_ns)
+    kinds = (
+        ("response", known.response, duration),
+        (f"right answers/s, by {by}", known.rate, rate),
+        (f"of each thread, by {by}", known.worker_rate, rate),
+    )
     rows = [(name, it, form) for name, it, form in kinds if it is not None]
     heads = ("mean", "stdev", "max", "± stdev")
     return Table(

@@ -226,7 +226,7 @@ class RunSession:
             plan = self.store.manifest().plan
             known = what_is_undecided(plan, report, pace)
             self.listener.known(known, left_ns)
-            groups = affordable(plan, known.groups, left_ns / pace)
+            groups = affordable(plan, known.units, left_ns / pace)
             if interrupted or report.run.aborted_by or not groups:
                 return report, interrupted, known
             began_ns = time.monotonic_ns() - _waited_ns(quiet)

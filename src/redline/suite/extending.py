@@ -9,6 +9,8 @@ from redline.suite.planning import expected_starts_ns, rounds_of
 
 Group = tuple[str, ...]
 """The cell of a trial, or the cells of a duet, the baseline's first."""
+Unit = tuple[Group, ...]
+"""What a comparison needs in a round: a duet, or a trial of either server."""
 
 
 def with_rounds(plan: Plan, trials: int) -> Plan:
@@ -42,12 +44,13 @@ def with_further_starts(plan: Plan, done: AbstractSet[int], groups: Sequence[Gro
     return only.extended(suite, *rounds_of(suite, plan.cells, rounds, first_position=plan.next_position))
 
 
-def affordable(plan: Plan, groups: Sequence[Group], within_ns: float) -> tuple[Group, ...]:
-    """The first of these trials and duets whose starts take at most this long together."""
+def affordable(plan: Plan, units: Sequence[Unit], within_ns: float) -> tuple[Group, ...]:
+    """The trials and duets of the first of these units whose starts take at most this long together."""
     chosen = list[Group]()
-    for group in groups:
-        if expected_starts_ns(plan, [*chosen, group]) <= within_ns:
-            chosen.append(group)
+    for unit in units:
+        more = [group for group in unit if group not in chosen]
+        if expected_starts_ns(plan, [*chosen, *more]) <= within_ns:
+            chosen += more
     return tuple(chosen)
 
 

@@ -7,10 +7,9 @@ MINUTE = 60 * 10**9
 GROUP = ("A.home.load-1", "B.home.load-2")
 
 
-def known(*names: str, groups: tuple[tuple[str, ...], ...] = (GROUP,), impossible: int = 0) -> Undecided:
-    return Undecided(
-        sure=3, decided=1, names=names, impossible=impossible, groups=groups, round_ns=4 * MINUTE if groups else 0
-    )
+def known(*names: str, units: tuple[tuple[tuple[str, ...], ...], ...] = ((GROUP,),), impossible: int = 0) -> Undecided:
+    round_ns = 4 * MINUTE if units else 0
+    return Undecided(sure=3, decided=1, names=names, impossible=impossible, units=units, round_ns=round_ns)
 
 
 def test_it_says_what_is_known_what_is_open_and_how_long_that_takes() -> None:
@@ -27,4 +26,4 @@ def test_of_many_it_names_a_few_and_without_time_it_names_none() -> None:
 
 
 def test_it_says_that_nothing_is_left() -> None:
-    assert known_text(known(groups=()), MINUTE).endswith("0 undecided; nothing is left to decide")
+    assert known_text(known(units=()), MINUTE).endswith("0 undecided; nothing is left to decide")

@@ -56,7 +56,7 @@ def test_longer_intervals_keep_all_ticks() -> None:
     keeping = KeptIntervals(length_ns)
     for number in range(count):
         whole = interval("measure", 250 + number * length_ns, 250 + (number + 1) * length_ns)
-        keeping.add(whole.with_ticks((number, number)))
+        keeping.add(whole.with_steps((number, number)))
     keeping.add(interval("drain", 250 + count * length_ns, 250 + count * length_ns + 10))
     *found, drain = keeping.all()
     assert [tick for each in found for tick in each.ticks] == [number for number in range(count) for _ in range(2)]
@@ -64,12 +64,23 @@ def test_longer_intervals_keep_all_ticks() -> None:
     assert {len(each.ticks) * TICK_NS == each.lasts_ns for each in found} == {True}
 
 
+def test_longer_intervals_keep_the_answers_of_each_worker() -> None:
+    count = 2 * MOST_INTERVALS
+    keeping = KeptIntervals(LENGTH_NS)
+    for number in range(count):
+        whole = interval("measure", 250 + number * LENGTH_NS, 250 + (number + 1) * LENGTH_NS)
+        keeping.add(whole.with_steps((), (number, 1) if number != 0 else ()))
+    first, *others = keeping.all()
+    assert first.workers == (), "one of its halves does not say it"
+    assert [each.workers for each in others] == [(4 * number + 1, 2) for number in range(1, count // 2)]
+
+
 def test_ticks_with_a_gap_are_not_kept() -> None:
     length_ns = 2 * TICK_NS
     keeping = KeptIntervals(length_ns)
     for number in range(MOST_INTERVALS + 2):
         whole = interval("measure", 250 + number * length_ns, 250 + (number + 1) * length_ns)
-        keeping.add(whole if number == 0 else whole.with_ticks((1, 1)))
+        keeping.add(whole if number == 0 else whole.with_steps((1, 1)))
     first, second, *_ = keeping.all()
     assert (first.ticks, second.ticks) == ((), (1, 1, 1, 1))
 

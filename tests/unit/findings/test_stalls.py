@@ -44,7 +44,7 @@ def ticking(cell: Cell, counts: Sequence[int], in_an_interval: int = 20) -> Reco
     for interval in traffic.intervals:
         if interval.phase == "measure":
             n = min(interval.lasts_ns // TICK_NS, in_an_interval)
-            intervals.append(interval.with_ticks(tuple(counts[taken : taken + n])))
+            intervals.append(interval.with_steps(tuple(counts[taken : taken + n])))
             taken += n
         else:
             intervals.append(interval)

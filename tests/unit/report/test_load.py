@@ -231,6 +231,29 @@ def test_the_columns_of_wrk_are_shown_if_asked() -> None:
     assert "± stdev" not in " ".join(shown(load_section(result)))
 
 
+def test_the_rate_of_each_thread_is_shown_where_there_are_several() -> None:
+    """As wrk prints it: `Req/Sec` of its `Thread Stats` is about one thread."""
+    recording = simulated_recording(simulated_cell(), GOOD)
+    assert recording.traffic is not None
+    alone = result_of(simulated_cell(), recording).deviations
+    assert alone is not None
+    assert alone.worker_rate is None
+    shared = tuple(
+        each.with_steps(each.ticks, (each.counts.outcomes.ok - 2, 2) if each.phase == "measure" else ())
+        for each in recording.traffic.intervals
+    )
+    traffic = recording.traffic.model_copy(update={"intervals": shared})
+    deviations = result_of(simulated_cell(), recording.model_copy(update={"traffic": traffic})).deviations
+    assert deviations is not None
+    assert deviations.rate is not None
+    assert deviations.worker_rate is not None
+    assert deviations.worker_rate.mean == pytest.approx(deviations.rate.mean / 2)
+    assert deviations.worker_rate.values == 2 * deviations.rate.values
+    assert 0.4 < deviations.worker_rate.within <= 1
+    known = changed(loaded(valid=True), deviations=deviations)
+    assert "of each thread, by" in " ".join(shown(load_section(known, as_wrk=True), width=120))
+
+
 def test_the_rate_by_interval_is_about_the_throughput() -> None:
     recording = simulated_recording(simulated_cell(), GOOD)
     result = result_of(simulated_cell(), recording)

@@ -47,9 +47,19 @@ def test_whole_rounds_fill_up_what_was_left_out() -> None:
 
 def test_what_fits_into_the_time_is_chosen_in_order() -> None:
     each_ns = [expected_starts_ns(PLAN, [group]) for group in CELLS]
-    assert affordable(PLAN, CELLS, each_ns[0]) == (CELLS[0],)
-    assert affordable(PLAN, CELLS, each_ns[0] - 1) == ()
-    assert affordable(PLAN, CELLS, sum(each_ns)) == tuple(CELLS)
+    single = [(group,) for group in CELLS]
+    assert affordable(PLAN, single, each_ns[0]) == (CELLS[0],)
+    assert affordable(PLAN, single, each_ns[0] - 1) == ()
+    assert affordable(PLAN, single, sum(each_ns)) == tuple(CELLS)
+
+
+def test_a_pair_of_trials_is_made_as_a_whole_and_its_baseline_once() -> None:
+    baseline, first, second = CELLS[:3]
+    pairs = [(baseline, first), (baseline, second)]
+    both_ns = expected_starts_ns(PLAN, [baseline, first])
+    assert affordable(PLAN, pairs, both_ns - 1) == ()
+    assert affordable(PLAN, pairs, both_ns) == (baseline, first)
+    assert affordable(PLAN, pairs, both_ns + expected_starts_ns(PLAN, [second])) == (baseline, first, second)
 
 
 def test_duets_of_the_same_servers_share_a_start() -> None:

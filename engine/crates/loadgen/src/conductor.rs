@@ -243,6 +243,7 @@ fn emit_intervals<M: Members>(merger: &mut Merger, members: &M, cpu_ns: &mut u64
             start_ns: interval.start_ns,
             end_ns: interval.end_ns,
             ticks: std::mem::take(&mut interval.ticks),
+            workers: std::mem::take(&mut interval.workers),
             slice: &interval.slice,
         }));
         interval.slice.clear();

@@ -47,6 +47,8 @@ struct Pending {
     /// How many members have reported it from its start to its end. One that extended an interval, or was cut at another
     /// time, has not.
     alike: usize,
+    /// Right answers by worker of each member that has reported it.
+    workers: Vec<(usize, Vec<u64>)>,
 }
 
 /// The sums, and the intervals that not all members have reported.
@@ -82,7 +84,7 @@ impl Merger {
     }
 
     /// Add a member's next interval. Returns its slice when it is not needed.
-    pub fn add(&mut self, member: usize, interval: MemberInterval) -> Option<Box<Slice>> {
+    pub fn add(&mut self, member: usize, mut interval: MemberInterval) -> Option<Box<Slice>> {
         match interval.phase {
             Phase::Warmup => {}
             Phase::Measure => self.total.add(&interval.slice),
@@ -90,13 +92,18 @@ impl Merger {
         }
         let position = (interval.phase, interval.number);
         self.progress[member] = MemberProgress::UpTo(position);
+        let mut own = std::mem::take(&mut interval.workers);
+        if own.is_empty() {
+            own.push(interval.slice.counts.outcomes.ok);
+        }
         match self.pending.entry(position) {
             Entry::Vacant(entry) => {
-                entry.insert(Pending { interval, owner: member, alike: 1 });
+                entry.insert(Pending { interval, owner: member, alike: 1, workers: vec![(member, own)] });
                 None
             }
             Entry::Occupied(mut entry) => {
-                let Pending { interval: known, alike, .. } = entry.get_mut();
+                let Pending { interval: known, alike, workers, .. } = entry.get_mut();
+                workers.push((member, own));
                 known.slice.add(&interval.slice);
                 ticks::add(&mut known.ticks, &interval.ticks);
                 *alike += usize::from((interval.start_ns, interval.end_ns) == (known.start_ns, known.end_ns));
@@ -128,7 +135,14 @@ impl Merger {
         if self.progress.iter().any(|progress| *progress < MemberProgress::UpTo(*entry.key())) {
             return None;
         }
-        let Pending { mut interval, owner, alike } = entry.remove();
+        let Pending { mut interval, owner, alike, mut workers } = entry.remove();
+        if alike == self.progress.len() && interval.phase == Phase::Measure {
+            workers.sort_by_key(|(member, _)| *member);
+            interval.workers = workers.into_iter().flat_map(|(_, own)| own).collect();
+        }
+        if interval.workers.len() < 2 {
+            interval.workers.clear();
+        }
         if alike < self.progress.len() || interval.start_ns != self.end_ns {
             interval.ticks.clear();
         }
@@ -158,7 +172,22 @@ mod tests {
             slice.counts.outcomes.count(Outcome::Ok);
             slice.response.record(1000 + i);
         }
-        MemberInterval { phase, number, start_ns, end_ns, slice, ticks: vec![1; 2] }
+        MemberInterval { phase, number, start_ns, end_ns, slice, ticks: vec![1; 2], workers: Vec::new() }
+    }
+
+    #[test]
+    fn right_answers_are_told_by_worker_in_the_order_of_the_members() {
+        let mut merger = Merger::new(2);
+        let shard = MemberInterval { workers: vec![3, 1], ..interval(Phase::Measure, 0, 0, 100, 4) };
+        merger.add(1, shard);
+        merger.add(0, interval(Phase::Measure, 0, 0, 100, 5));
+        assert_eq!(merger.next().unwrap().interval.workers, [5, 3, 1]);
+        merger.add(0, interval(Phase::Measure, 1, 100, 200, 5));
+        merger.add(1, interval(Phase::Measure, 1, 100, 210, 4));
+        assert!(merger.next().unwrap().interval.workers.is_empty(), "one ended later");
+        let mut alone = Merger::new(1);
+        alone.add(0, interval(Phase::Measure, 0, 0, 100, 5));
+        assert!(alone.next().unwrap().interval.workers.is_empty(), "all are its own");
     }
 
     #[test]

@@ -68,6 +68,8 @@ pub struct MemberInterval {
     pub slice: Box<Slice>,
     /// Right answers by tick; empty if they were not counted.
     pub ticks: Vec<u32>,
+    /// Right answers by worker, of a shard with several; those of a single worker are in its slice.
+    pub workers: Vec<u64>,
 }
 
 /// Sends intervals, and receives their slices for reuse.
@@ -325,6 +327,7 @@ impl Tally {
             start_ns: self.start_ns - self.window.epoch_ns,
             end_ns: end_ns - self.window.epoch_ns,
             ticks: self.ticks.take(end_ns, self.slice.counts.completed),
+            workers: Vec::new(),
             slice: std::mem::replace(&mut self.slice, spare.unwrap_or_default()),
         });
         let phase = self.window.phase(end_ns);

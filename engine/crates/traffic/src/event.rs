@@ -154,6 +154,9 @@ pub struct Interval<S> {
     /// Right answers by 50 ms; empty if they were not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ticks: Vec<u32>,
+    /// Right answers by worker; empty if there is one, or if their intervals differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<u64>,
     /// What happened.
     #[serde(flatten)]
     pub slice: S,

@@ -149,10 +149,10 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back(slice in slice(), times in any::<[u64; 3]>(), ticks in any::<Vec<u32>>()) {
         let [index, start_ns, end_ns] = times;
-        let interval = Interval { phase: Phase::Measure, index, start_ns, end_ns, ticks: ticks.clone(), slice: &slice };
+        let interval = Interval { phase: Phase::Measure, index, start_ns, end_ns, ticks: ticks.clone(), workers: vec![index], slice: &slice };
         let read = read(&Event::Interval(interval));
         let boxed = || Box::new(slice.clone());
-        let expected = Interval { phase: Phase::Measure, index, start_ns, end_ns, ticks, slice: boxed() };
+        let expected = Interval { phase: Phase::Measure, index, start_ns, end_ns, ticks, workers: vec![index], slice: boxed() };
         prop_assert_eq!(read, OwnedEvent::Interval(expected));
         let (measure_start_ns, measure_end_ns) = (start_ns, end_ns);
         let clocks = Some(Clocks { start_ns, end_ns, server_cpu_ns: Some(index), steal_ns: None });
@@ -283,8 +283,15 @@ fn what_is_not_a_distribution_is_read_back_too() {
 #[test]
 fn what_is_not_an_event_is_refused() {
     let slice = Slice::default();
-    let interval =
-        Interval { phase: Phase::Warmup, index: 0, start_ns: 0, end_ns: 5, ticks: Vec::new(), slice: &slice };
+    let interval = Interval {
+        phase: Phase::Warmup,
+        index: 0,
+        start_ns: 0,
+        end_ns: 5,
+        ticks: Vec::new(),
+        workers: Vec::new(),
+        slice: &slice,
+    };
     let good = serde_json::to_value(Event::Interval(interval)).unwrap();
     for (key, wrong) in
         [("event", json!("else")), ("response", json!("HIST")), ("counts", json!({})), ("index", json!(-1))]
@@ -306,8 +313,15 @@ fn keys(value: &Value) -> Vec<&str> {
 #[test]
 fn events_have_the_keys_of_the_protocol() {
     let slice = Slice::default();
-    let interval =
-        Interval { phase: Phase::Warmup, index: 0, start_ns: 0, end_ns: 5, ticks: Vec::new(), slice: &slice };
+    let interval = Interval {
+        phase: Phase::Warmup,
+        index: 0,
+        start_ns: 0,
+        end_ns: 5,
+        ticks: Vec::new(),
+        workers: Vec::new(),
+        slice: &slice,
+    };
     let interval = serde_json::to_value(Event::Interval(interval)).unwrap();
     assert_eq!(interval["event"], "interval");
     assert_eq!(interval["phase"], "warmup");

@@ -22,14 +22,14 @@ impl Numbering {
 
     /// Number the shard's next interval.
     pub fn number(&mut self, interval: Interval<Box<Slice>>) -> MemberInterval {
-        let Interval { phase, start_ns, end_ns, slice, ticks, .. } = interval;
+        let Interval { phase, start_ns, end_ns, slice, ticks, workers, .. } = interval;
         if phase != self.phase {
             *self = Self { phase, start_ns, next: 0, ..*self };
         }
         let through_ns = end_ns.saturating_sub(self.start_ns);
         let number = through_ns.div_ceil(self.interval_ns).saturating_sub(1).max(self.next);
         self.next = number + 1;
-        MemberInterval { phase, number, start_ns, end_ns, slice, ticks }
+        MemberInterval { phase, number, start_ns, end_ns, slice, ticks, workers }
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
             slice.response.record(1000 + i);
         }
         slice.engine_cpu_ns = requests;
-        Interval { phase, index: 0, start_ns, end_ns, ticks: Vec::new(), slice }
+        Interval { phase, index: 0, start_ns, end_ns, ticks: Vec::new(), workers: Vec::new(), slice }
     }
 
     fn result(ended: Ended, start_ns: u64, end_ns: u64) -> Measured {

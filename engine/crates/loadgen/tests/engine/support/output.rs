@@ -39,6 +39,7 @@ impl EngineOutput {
             end = interval["end_ns"].as_u64().unwrap();
             assert!(interval["start_ns"].as_u64().unwrap() < end, "{interval}");
             ticks_add_up_to(interval);
+            workers_add_up_to(interval);
             if interval["phase"] != "warmup" {
                 measured.push(interval);
             }
@@ -78,6 +79,16 @@ fn ticks_add_up_to(interval: &Value) {
         assert_eq!(sum, interval["counts"]["completed"].as_u64().unwrap(), "{interval}");
         let ns = interval["end_ns"].as_u64().unwrap() - interval["start_ns"].as_u64().unwrap();
         assert_eq!(ticks.len() as u64, ns.div_ceil(50_000_000), "{interval}");
+    }
+}
+
+/// Every right answer of an interval is one of its workers', if it says them.
+fn workers_add_up_to(interval: &Value) {
+    if let Some(workers) = interval["workers"].as_array() {
+        assert_eq!(interval["phase"], "measure");
+        assert!(workers.len() > 1, "{interval}");
+        let sum: u64 = workers.iter().map(|worker| worker.as_u64().unwrap()).sum();
+        assert_eq!(sum, interval["counts"]["outcomes"]["ok"].as_u64().unwrap(), "{interval}");
     }
 }
 
