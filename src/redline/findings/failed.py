@@ -135,9 +135,9 @@ ANSWERED_LATE = Rule(
 
 
 def _of_endless_streams(cell: Cell) -> str | None:
-    """Advice for streams of events that nothing ends; None if there are none."""
+    """Advice for conversations that nothing ends; None if there are none."""
     if any(request.stream and not request.stream.is_bounded for request in cell.scenario.requests):
-        return "Say how far streams of events are followed: `until` so many events, or `for` so long."
+        return "Say how far conversations are followed: `until` so many messages, or `for` so long."
     return None
 
 
@@ -315,14 +315,19 @@ def _turned(cell: Cell, traffic: Traffic, began_ns: int) -> str:
 
 
 @Rule("surplus-bytes", when="requests", probes="all", note=0.0, warn=0.01, biases=TOO_SLOW)
-def surplus_bytes(traffic: Traffic) -> Observation | None:
+def surplus_bytes(cell: Cell, traffic: Traffic) -> Observation | None:
     """Answers followed by bytes that nobody requested, per request due. The engine closes such connections.
 
     A client reads bytes beyond an answer's end as the next answer, or closes the connection.
+    On a WebSocket, messages that answer none, which are passed over: `answer: next` may take one for an answer.
 
     Advice: Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.
     """
     surplus, due = traffic.counts.surplus, traffic.counts.due
+    if cell.scenario.request.websocket is not None:
+        message = f"{surplus:,} messages came that answer none of the {due:,} that were sent: they were passed over."
+        advice = "Load a server that only answers; or let users listen to what it pushes: `receive` of a WebSocket."
+        return Observation(surplus / due, message, advice=advice)
     message = (
         f"After {surplus:,} answers, for {due:,} requests, the server sent bytes that nobody had requested: the engine "
         f"closed these connections."
@@ -349,8 +354,7 @@ def reconnecting(cell: Cell, traffic: Traffic) -> Observation | None:
 
 def reconnected_share(cell: Cell, counts: Counts) -> float:
     """Reopened connections per request; 0 if the load asks for them or closes them itself, or most requests failed."""
-    closes = any(request.stream and request.stream.is_bounded for request in cell.scenario.requests)
-    if closes and cell.variant.http == "1.1":
+    if cell.scenario.ends_streams and cell.variant.http == "1.1":
         return 0.0
     if cell.load.shape.requests_per_connection is not None or counts.outcomes.errors > _MOSTLY * counts.due:
         return 0.0

@@ -115,7 +115,7 @@ def test_advice_about_malformed_answers_is_for_these_alone() -> None:
 
 @pytest.mark.parametrize(("number", "grade"), [(0, None), (1, Grade.NOTE), (100, Grade.NOTE), (101, Grade.WARN)])
 def test_surplus_bytes_are_a_share_of_the_requests_due(number: int, grade: Grade | None) -> None:
-    assert graded(failed.surplus_bytes, seen(ended(surplus=number))) is grade
+    assert graded(failed.surplus_bytes, CLOSED, seen(ended(surplus=number))) is grade
 
 
 @pytest.mark.parametrize(

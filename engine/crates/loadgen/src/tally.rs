@@ -412,7 +412,7 @@ impl Tally {
         self.slice.counts.reconnects += 1;
     }
 
-    /// A connection was closed because of bytes that nobody requested.
+    /// A connection was closed because of bytes that nobody requested, or a message came that answers none.
     pub fn surplus(&mut self) {
         self.slice.counts.surplus += 1;
     }

@@ -81,8 +81,6 @@ pub struct Conversation {
     streams: Option<Box<Streams>>,
     /// The WebSocket that the connection has become.
     websocket: Option<Box<WebSocket>>,
-    /// It gets messages that answer none.
-    is_pushing: bool,
 }
 
 /// A request body that is being received, and its answer.
@@ -131,7 +129,6 @@ impl Conversation {
             closing: false,
             streams: None,
             websocket: None,
-            is_pushing: false,
         }
     }
 
@@ -286,7 +283,7 @@ impl Conversation {
             let mut websocket = Box::new(WebSocket::new());
             self.pass_on(start, respondent);
             if let Some(times) = respondent.pushes() {
-                self.is_pushing = true;
+                websocket.is_pushing = true;
                 self.push_all(times, &mut websocket, respondent);
             }
             self.websocket = Some(websocket);
@@ -365,7 +362,7 @@ impl Conversation {
 
     /// What answers a frame of a WebSocket was added at `start`.
     fn echo(&mut self, received: &Received, start: usize, respondent: &mut impl Respondent) {
-        if self.is_pushing {
+        if self.websocket.as_ref().is_some_and(|websocket| websocket.is_pushing) {
             return self.hear(received, start, respondent);
         }
         if self.closing && !matches!(received, Received::Closed(_)) {

@@ -22,11 +22,13 @@ pub struct WebSocket {
     session: Session,
     /// Memory for a message, until its echo is written.
     message: Vec<u8>,
+    /// It gets messages that answer none, and its own are not echoed.
+    pub is_pushing: bool,
 }
 
 impl WebSocket {
     pub fn new() -> Self {
-        Self { session: Session::new(Role::Server, 0), message: Vec::new() }
+        Self { session: Session::new(Role::Server, 0), message: Vec::new(), is_pushing: false }
     }
 
     /// Reads a frame from the start of `bytes`, which are shortened by it, and adds what answers it; `None` when more are needed.

@@ -33,7 +33,7 @@ pub enum ClientEvent {
     Handshake(Handshake),
     /// A connection was opened in place of an earlier connection.
     Reconnected,
-    /// A connection was closed because bytes came on it that nobody requested.
+    /// A connection was closed because bytes came on it that nobody requested; or a message came on it that answers none.
     Surplus,
     NotOpened(OpenFailure),
 }

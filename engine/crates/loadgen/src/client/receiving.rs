@@ -172,7 +172,6 @@ impl<I: Io> Client<I> {
                     self.pool.settle(connection);
                 }
             }
-            websocket::ReadEnd::Surplus => self.surplus(connection, now_ns, activity),
             websocket::ReadEnd::Enough => self.pool.drop_socket(connection, true),
             websocket::ReadEnd::Wrong(why) => {
                 self.say_close(connection, Some(NORMAL_CLOSURE), activity);

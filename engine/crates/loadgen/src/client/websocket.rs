@@ -4,7 +4,7 @@ use redline_traffic::Outcome;
 use redline_websocket::{Event, Kind, Rule, close_code_name};
 use redline_wire::Answer;
 
-use super::activity::Activity;
+use super::activity::{Activity, ClientEvent};
 use super::connection::{Connection, Layers};
 use super::requests::Requests;
 use super::streams::{Fate, untimed};
@@ -23,8 +23,6 @@ pub struct MessagesRead {
 pub enum ReadEnd {
     /// All bytes were read, and more may arrive.
     AllRead,
-    /// A message arrived that answers none.
-    Surplus,
     /// All messages have come that a user listens to.
     Enough,
     /// A message to a user who listens is wrong.
@@ -57,7 +55,8 @@ pub fn read(
             Ok(Some(Event::Message(..))) if *greeting_left > 0 => *greeting_left -= 1,
             Ok(Some(Event::Message(kind, payload))) => {
                 let Some(pending) = connection.first_pending() else {
-                    break ReadEnd::Surplus;
+                    activity.events.push(ClientEvent::Surplus);
+                    continue;
                 };
                 any = true;
                 if requests.listens_on(pending).is_some() {

@@ -351,7 +351,10 @@ fn a_message_that_answers_none_is_surplus() {
     });
     let job = with(echoes(job(server.port)), "/load/closed/think/fixed_ns", json!(50_000_000));
     let result = complete(&job);
+    // It is counted, and its connection goes on.
+    result.are_all("ok");
     assert!(result.event["counts"]["surplus"].as_u64().unwrap() > 0, "{:#}", result.event["counts"]);
+    assert_eq!(result.count("reconnects"), 0);
 }
 
 /// Greetings come with the answer to the handshake, or after it, whole or in pieces.
