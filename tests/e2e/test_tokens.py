@@ -1,17 +1,15 @@
-"""The catalogue's stand-in for a model server: its contract, proxies in front of it, and two of them compared."""
+"""The catalogue's stand-in for a model server: its contract, and proxies in front of it."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from bench.rig import running
 from redline.driving.engine import EngineDriver
 from redline.driving.engine_process import find_engine
-from redline.model import Cell, Report, Verdict
+from redline.model import Cell
 from redline.suite import Overrides, load_catalogue, make_plan
 from redline.suite.validate.resolve import read_suite
-from tests.e2e.compared import answer, compared
 from tests.e2e.conftest import Redline
 from tests.e2e.workshop import CATALOGUE, Workshop, entries, routed
 
@@ -74,28 +72,3 @@ def test_a_proxy_passes_a_conversation_on_and_buffers_as_its_option_says(
     else:
         assert times["gaps"][0.5] > GAP_MS * 500_000
         assert times["first_event"][0.5] < times["response"][0.5] / 2
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("attempt", range(5))
-@pytest.mark.parametrize("planted", [True, False])
-def test_five_percent_in_the_gaps_are_found_and_nothing_is_not(
-    redline: Redline, oracle: Path, attempt: int, *, planted: bool
-) -> None:
-    """Conversations of 20 events, 4 ms apart, or 4.2 ms."""
-    events = ("--events", "20", "--tokens", "--event-gap")
-    other = "4200us" if planted else "4ms"
-    with running(oracle, "null", *events, "4ms") as first, running(oracle, "null", *events, other) as second:
-        urls = [f"http://{server.endpoint.host}:{server.endpoint.port}/chat" for server in (first, second)]
-        args = ["--events", "openai", "--metric", "gap p50", "--load", "closed:4", "--seed", str(attempt)]
-        done = compared(redline, *urls, *args, lengths=("30s", "90s"), decided=True)
-    found = answer(Report.model_validate(done.json))
-    assert found.ratio is not None, done.out
-    if planted:
-        assert found.verdict is Verdict.SLOWER, done.out
-        assert found.ratio.interval is not None
-        low, high = found.ratio.interval
-        assert low < 1.06
-        assert high > 1.04, "about what was planted"
-    else:
-        assert found.verdict in {Verdict.EQUIVALENT, Verdict.INCONCLUSIVE}, done.out
