@@ -1,4 +1,4 @@
-"""The catalogue's stand-in for a model server: its contract, and proxies in front of it."""
+"""The catalogue's stand-in for a model server: its contract, proxies in front of it, and two of them compared."""
 
 import json
 from pathlib import Path
@@ -7,13 +7,27 @@ import pytest
 
 from redline.driving.engine import EngineDriver
 from redline.driving.engine_process import find_engine
-from redline.model import Cell
+from redline.model import Cell, Report, Verdict
 from redline.suite import Overrides, load_catalogue, make_plan
 from redline.suite.validate.resolve import read_suite
+from tests.e2e.compared import answer
 from tests.e2e.conftest import Redline
 from tests.e2e.workshop import CATALOGUE, Workshop, entries, routed
 
 pytestmark = pytest.mark.e2e
+
+PAIR = """\
+servers:
+  - {{name: a, command: "{oracle} null --events 8 --tokens --event-gap 2ms --port {{port}}"}}
+  - {{name: b, command: "{oracle} null --events 8 --tokens --event-gap {gap} --port {{port}}"}}
+scenarios: [{{name: Talk, post: /chat, json: {{stream: true}}, stream: openai}}]
+loads: {{talk: {{closed: {{users: 4}}, for: 2s}}}}
+metric: gap p50
+budget: {budget}
+warmup: 500ms
+seed: {seed}
+"""
+"""Two servers of tokens, whose conversations are shorter than a slice of a duet."""
 
 GAP_MS = 10
 TOKENS, OTHERS = 61, 3
@@ -72,3 +86,27 @@ def test_a_proxy_passes_a_conversation_on_and_buffers_as_its_option_says(
     else:
         assert times["gaps"][0.5] > GAP_MS * 500_000
         assert times["first_event"][0.5] < times["response"][0.5] / 2
+
+
+@pytest.mark.long
+@pytest.mark.alone
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("planted", [True, False])
+def test_five_percent_in_the_gaps_are_found_and_nothing_is_not(
+    redline: Redline, oracle: Path, tmp_path: Path, seed: int, *, planted: bool
+) -> None:
+    """Tokens 2 ms apart, and 2.1 ms. A busy machine gets more time for a verdict."""
+    for budget in ("40s", "2m"):
+        gap = "2100us" if planted else "2ms"
+        (tmp_path / "pair.yaml").write_text(PAIR.format(oracle=oracle, gap=gap, budget=budget, seed=seed))
+        found = answer(Report.model_validate(redline("run", "pair.yaml", "-o", budget, "--json").json))
+        assert found.ratio is not None, found.refused
+        if found.verdict is not Verdict.INCONCLUSIVE:
+            break
+    if planted:
+        if found.verdict is Verdict.INCONCLUSIVE:
+            pytest.skip(f"the machine is too busy to say: {found.ratio.value:.3f} {found.ratio.interval}")
+        assert found.verdict is Verdict.SLOWER
+        assert 1.03 < found.ratio.value < 1.07
+    else:
+        assert found.verdict in {Verdict.EQUIVALENT, Verdict.INCONCLUSIVE}
