@@ -1,6 +1,6 @@
 package redline
 
-import io.netty.channel.{ChannelHandler, ChannelHandlerContext, SimpleChannelInboundHandler}
+import io.netty.channel.{ChannelFuture, ChannelFutureListener, ChannelHandler, ChannelHandlerContext, SimpleChannelInboundHandler}
 import io.netty.handler.codec.http.FullHttpRequest
 import io.netty.handler.codec.http.HttpHeaderNames.UPGRADE
 import io.netty.handler.codec.http.HttpHeaderValues.WEBSOCKET
@@ -82,7 +82,16 @@ final class Push(handshaker: WebSocketServerHandshaker) extends Frames(handshake
       ()
     }
     val pushes = context.executor().scheduleAtFixedRate(push, every, every, MILLISECONDS)
-    context.channel().closeFuture().addListener(_ => pushes.cancel(false))
+    // Not a lambda: Scala makes one of the listener's wildcard type that the JVM does not link.
+    context
+      .channel()
+      .closeFuture()
+      .addListener(new ChannelFutureListener {
+        override def operationComplete(closed: ChannelFuture): Unit = {
+          pushes.cancel(false)
+          ()
+        }
+      })
     ()
   }
 
