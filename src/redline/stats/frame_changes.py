@@ -1,7 +1,7 @@
 """The frames of two servers' stacks as one tree, and which of them surely need more or less CPU time. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -26,7 +26,7 @@ def frame_changes(starts: Sequence[SampledStart]) -> tuple[FrameChange, ...]:
     differences = {}
     for path in kept:
         values = np.array([new.get(path, 0.0) - old.get(path, 0.0) for old, new in zip(before, after, strict=True)])
-        differences[path] = difference_of_counts(values, starts, lambda server, path=path: totals[id(server)][path])
+        differences[path] = difference_of_counts(values, starts, _count_of(totals, path))
     adjusted = dict(zip(kept, holm_adjust([differences[path].p for path in kept]), strict=True))
     means = {
         path: [sum(costs.get(path, 0.0) for costs in side) / len(starts) for side in (before, after)] for path in kept
@@ -56,6 +56,10 @@ def _totals(samples: Mapping[str, int]) -> Counter[_Path]:
         for depth in range(len(frames) + 1):
             totals[frames[:depth]] += count
     return totals
+
+
+def _count_of(totals: Mapping[int, Counter[_Path]], path: _Path) -> Callable[[SampledServer], int]:
+    return lambda server: totals[id(server)][path]
 
 
 def _costs(totals: Mapping[int, Counter[_Path]], servers: Sequence[SampledServer]) -> dict[_Path, float]:

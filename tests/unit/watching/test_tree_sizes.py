@@ -14,6 +14,7 @@ def tree_of(*members: int) -> ProcessTree:
     made = object.__new__(ProcessTree)
     made._members, made._group = members, None
     made._cpu, made._scheduling = Tally(), (Tally(), Tally(), Tally(), Tally())
+    made._faults = (Tally(), Tally())
     made._first, made._alive, made._started, made._ended = None, frozenset(), 0, 0
     made._memory_files = {}
     return made
@@ -52,7 +53,8 @@ def test_a_tally_counts_what_is_gone_or_was_reused() -> None:
 
 
 def stat(name: str, state: str = "S", rss: int = 10, threads: int = 2) -> Any:
-    return SimpleNamespace(name=name.encode(), state=state, rss_bytes=rss, threads=threads)
+    faults = {"minor_faults": 100, "major_faults": 1}
+    return SimpleNamespace(name=name.encode(), state=state, rss_bytes=rss, threads=threads, **faults)
 
 
 def test_a_size_counts_processes_that_began_ended_and_were_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,13 +65,13 @@ def test_a_size_counts_processes_that_began_ended_and_were_replaced(monkeypatch:
     tree = tree_of(1, 2, 3)
     first = tree.size()
     assert first is not None
-    assert tuple(first) == (35, 6, 3, 0, 0, 0)
+    assert tuple(first) == (35, 6, 3, 0, 0, 0, 300, 3)
     known.pop(2)
     known[4], known[3] = stat("worker"), stat("worker", "Z")
     tree._members = (1, 2, 3, 4)
     later = tree.size()
     assert later is not None
-    assert tuple(later) == (25, 4, 2, 1, 2, 1), "two workers ended, and one began"
+    assert tuple(later) == (25, 4, 2, 1, 2, 1, 400, 4), "two workers ended, and one began"
     tree._members = (9,)
     assert tree.size() is None
     known[9] = stat("gone", "Z")
