@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from redline.analysis.undecided import SURE_P
@@ -28,7 +29,7 @@ def main(comparisons: int) -> None:
         print(f"| {name} | {wrong:.1%} | {starts:.1f} |")
 
 
-def _looked_at(ratios: np.ndarray, stop: float) -> tuple[float, float]:
+def _looked_at(ratios: NDArray[np.float64], stop: float) -> tuple[float, float]:
     open_ = np.ones(len(ratios), bool)
     used = np.full(len(ratios), LAST)
     for starts in range(FIRST, LAST + 1):

@@ -40,7 +40,7 @@ from redline.quantities import duration
 from redline.running.assembly import Workbench, hosts_by_name
 from redline.running.manifests import Source, new_manifest
 from redline.running.quiet import Quiet
-from redline.running.rounds import decide_by, run_trials
+from redline.running.rounds import Decide, decide_by, run_trials
 from redline.running.same_builds import same_builds
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore, capacity_store
@@ -267,8 +267,10 @@ class RunSession:
             plan = store.manifest().plan
             growing = GrowingRun()
             with self.listener.trials(plan, len(store.positions())) as listener:
-                decide = partial(decide_by, growing, listener) if decides else _never_enough
-                before = _at_once if quiet is None else partial(quiet.wait, listener.waiting, listener.waited)
+                decide: Decide = partial(decide_by, growing, listener) if decides else _never_enough
+                before: Callable[[], None] = (
+                    _at_once if quiet is None else partial(quiet.wait, listener.waiting, listener.waited)
+                )
                 executor = self.bench.executor(plan, store, listener, log_is_kept=is_kept, before=before)
                 try:
                     self._calibrate(store, plan)
