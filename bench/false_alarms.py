@@ -140,7 +140,7 @@ def compared(name: str, commit: str, budget: str) -> dict[str, Any]:
         work, results = Path(folder) / "work", Path(folder) / "run" / "results.json"
         work.mkdir()
         repository(work, LANGUAGES[name], commit)
-        command = [REDLINE, "ab", "--git", "HEAD~1..HEAD", "--for", budget, "-o", results.parent]
+        command = [str(REDLINE), "ab", "--git", "HEAD~1..HEAD", "--for", budget, "-o", str(results.parent)]
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
         if not results.is_file():
             return found | {"said": "failed", "why": done.stderr.strip()[-300:]}
