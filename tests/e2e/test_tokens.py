@@ -103,6 +103,7 @@ def test_five_percent_in_the_gaps_are_found_and_nothing_is_not(
         assert found.ratio is not None, found.refused
         if found.verdict is not Verdict.INCONCLUSIVE:
             break
+    assert found.ratio is not None
     if planted:
         if found.verdict is Verdict.INCONCLUSIVE:
             pytest.skip(f"the machine is too busy to say: {found.ratio.value:.3f} {found.ratio.interval}")

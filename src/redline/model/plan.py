@@ -449,8 +449,8 @@ class Plan(Frozen):
     @property
     def next_position(self) -> int:
         """The position of the next trial or duet that is added."""
-        all_ = (*self.trials, *self.duets, *self.profiled, *self.sampled)
-        return 1 + max((step.position for step in all_), default=-1)
+        steps: tuple[PlannedTrial | PlannedDuet, ...] = (*self.steps, *self.profiled, *self.sampled)
+        return 1 + max((step.position for step in steps), default=-1)
 
     def only(self, done: AbstractSet[int]) -> "Plan":
         """The plan without trials and duets, those with a profiler aside, that are not at these positions."""

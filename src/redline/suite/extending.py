@@ -56,7 +56,7 @@ def affordable(plan: Plan, units: Sequence[Unit], within_ns: float) -> tuple[Gro
 
 def _groups(plan: Plan) -> list[Group]:
     """What a whole round of the plan has."""
-    return [_group(step) for step in (*plan.trials, *plan.duets) if step.round == 0]
+    return [_group(step) for step in plan.steps if step.round == 0]
 
 
 def _group(step: PlannedTrial | PlannedDuet) -> Group:
