@@ -189,7 +189,7 @@ def test_a_server_directly_and_behind_proxies(lab: Lab) -> None:
         "h1 → front.relay → h1",
         "h1 → front.relay → h1 → front.relay → h1",
     ]
-    parts = ([], ["server", "front.relay"], ["server", "front.relay", "front.relay"])
+    parts: tuple[list[str], ...] = ([], ["server", "front.relay"], ["server", "front.relay", "front.relay"])
     for cell, names in zip(report.cells, parts, strict=True):
         assert [part.name for part in cell.parts] in ([names] if cell.valid else [names, []])
         for part in cell.parts if cell.valid else ():
