@@ -70,5 +70,6 @@ def test_servers_are_loaded_at_the_same_time_on_cores_of_their_own(
         assert not set(own[0].lab_cpus) & set(used) or not is_apart
         for block in start.traffic.blocks:
             assert len({each.start_ns for each in block.slices}) == 2  # all three together, twice
+    assert isinstance(report, Report)
     assert (answer(report).metric, answer(report).verdict) == (Metric.P50, Verdict.SLOWER)
     assert "parallel" in kinds(report)
