@@ -145,7 +145,7 @@ fn doubts(asked: &Asked, slice: &Slice, window_ns: u64) -> (Vec<String>, bool) {
 
 fn outcomes(slice: &Slice) -> String {
     let counts = &slice.counts;
-    let kinds = serde_json::to_value(&counts.outcomes).unwrap_or_default();
+    let kinds = serde_json::to_value(counts.outcomes).unwrap_or_default();
     let kinds: Vec<_> = kinds
         .as_object()
         .into_iter()

@@ -107,7 +107,7 @@ pub fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<
         is_insecure: false,
         http2: false,
     };
-    while let Some(argument) = parser.next().map_err(of_lexopt)? {
+    while let Some(argument) = parser.next().map_err(|error| of_lexopt(&error))? {
         let name = match &argument {
             Short(letter) => format!("-{letter}"),
             Long(word) => format!("--{word}"),
@@ -120,7 +120,7 @@ pub fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<
             }
         };
         let mut value = || -> Result<String, Wrong> {
-            let text = parser.value().map_err(of_lexopt)?;
+            let text = parser.value().map_err(|error| of_lexopt(&error))?;
             text.into_string().map_err(|_| wrong(format!("{name} is not UTF-8"), "write it in UTF-8"))
         };
         match name.as_str() {
@@ -163,7 +163,7 @@ pub fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<
     Ok(Some(asked))
 }
 
-fn of_lexopt(error: lexopt::Error) -> Wrong {
+fn of_lexopt(error: &lexopt::Error) -> Wrong {
     wrong(error.to_string(), "see `redline-engine load --help`")
 }
 
