@@ -1,4 +1,4 @@
-//! WebSockets whose users only listen: each request opens one, and the messages on it are a stream.
+//! Each WebSocket whose user only listens: each request opens one, and the messages on it are a stream.
 
 use redline_websocket::{Role, Session};
 

@@ -45,7 +45,7 @@ pub struct Pool<I> {
     target: Target,
     /// The WebSocket that each connection becomes before its first request.
     websocket: Option<Arc<WebSocket>>,
-    /// Connections are WebSockets, at the latest with their first request.
+    /// Each connection is a WebSocket, at the latest with its first request.
     has_websockets: bool,
     /// Record answers, with up to this many bytes of their bodies.
     records: Option<usize>,
@@ -208,7 +208,7 @@ impl<I: Io> Pool<I> {
         })
     }
 
-    /// Whether connections are WebSockets.
+    /// Whether each connection is a WebSocket.
     pub fn has_websockets(&self) -> bool {
         self.has_websockets
     }

@@ -1,4 +1,4 @@
-//! Users who only listen: what is pushed on WebSockets, and the server's clock in the messages of streams.
+//! Users who only listen: what is pushed on connections, and the server's clock in the messages of streams.
 
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
