@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from pydantic import PositiveInt, TypeAdapter
 
 from redline.driving.ending import EngineEnding
-from redline.driving.engine_process import INSTALL, end_engine, log_tail, say, start_engine
+from redline.driving.engine_process import INSTALL, end_engine, log_tail, say, start_engine, whole_lines
 from redline.driving.protocol import Transcript, deadline_ns, duet_job, job, loggable_job
 from redline.driving.verifying import differ, verify
 from redline.errors import DriveError
@@ -192,7 +192,7 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
         run_when_idle()
         is_warm = drive.is_warm
         try:
-            for line in process.stdout or ():
+            for line in whole_lines(process):
                 seen = transcript.read(line)
                 if seen is None or seen.phase != "warmup":
                     continue

@@ -7,6 +7,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
@@ -96,3 +98,8 @@ def log_tail(log: Path) -> str:
     except OSError:
         text = ""
     return text[-500:] or "it said nothing"
+
+
+def whole_lines(process: "subprocess.Popen[str]") -> Iterator[str]:
+    """The lines of the engine's output. A line within which it ended is none: how it ended says why."""
+    return takewhile(lambda line: line.endswith("\n"), process.stdout or ())

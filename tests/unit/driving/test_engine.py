@@ -104,6 +104,18 @@ def test_an_engine_without_a_result_leaves_what_it_reported_where_that_is_wanted
     assert traffic is None or len(traffic.intervals) == 1
 
 
+def test_an_engine_that_ends_within_a_line_is_reported_by_how_it_ended(tmp_path: Path) -> None:
+    """Its pipe holds 64 KiB, so an end by its own deadline cuts the line that nobody read in time."""
+    engine, events = tmp_path / "engine", (test_events.STARTED, test_events.interval("measure", 0, 1))
+    lines = "".join(f"echo '{json.dumps(event)}'\n" for event in events)
+    engine.write_text(f"#!/bin/sh\n{lines}printf '{{\"event\": \"resu'\necho 'past its deadline' >&2\nexit 1\n")
+    engine.chmod(0o700)
+    with pytest.raises(NoResultError, match="ended with code 1 and no result: past its deadline") as caught:
+        EngineDriver(engine).drive(replace(drive(tmp_path / "engine.log"), keep_interrupted=True))
+    assert caught.value.traffic is not None
+    assert len(caught.value.traffic.intervals) == 1
+
+
 def test_an_engine_log_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"engine\.log") as caught:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from redline.driving.engine_process import end_engine, log_tail, say, start_engine
+from redline.driving.engine_process import end_engine, log_tail, say, start_engine, whole_lines
 from redline.errors import DriveError
 from redline.linux.scheduling import run_when_idle
 
@@ -114,7 +114,7 @@ class HeldEngine:
             say(process, json.dumps(job), more=bool(job.get("commands")))
             self._begun.set()
             run_when_idle()
-            for line in process.stdout or ():
+            for line in whole_lines(process):
                 with self._news:
                     self._lines.append(line)
                     self._news.notify_all()
