@@ -458,17 +458,17 @@ impl Conversation {
         }
         self.answers.extend_from_slice(if close { b"\r\nConnection: close\r\n\r\n" } else { b"\r\n\r\n" });
         let start = self.answers.len();
-        if reply.events == 0 {
-            self.answers.extend_from_slice(reply.body);
-        } else {
+        if let Some(of_each) = reply.body.len().checked_div(reply.events) {
             // As servers send what they do not know the length of: each event is a chunk.
-            for event in reply.body.chunks(reply.body.len() / reply.events) {
+            for event in reply.body.chunks(of_each) {
                 // Writing to a vector does not fail.
                 let _ = write!(self.answers, "{:x}\r\n", event.len());
                 self.answers.extend_from_slice(event);
                 self.answers.extend_from_slice(b"\r\n");
             }
             self.answers.extend_from_slice(b"0\r\n\r\n");
+        } else {
+            self.answers.extend_from_slice(reply.body);
         }
         self.answers.len() - start
     }
