@@ -46,6 +46,8 @@ _OF_SERVERS = frozenset(
 """The series of servers that say what disturbed them, what of them grows, and how they differ."""
 LONGEST_SLICE_NS = 50_000_000
 """The slice of slow servers; see docs/decisions/0021-neighbours.md."""
+_SLICES_OF_CONVERSATIONS, _LONGEST_OF_ALL_NS = 12, 60_000_000_000
+"""So many slices of conversations fit into a load at least: two blocks of three servers; and the engine's limit."""
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,13 @@ def _launched(
     return launched(tools.launcher, launches, running)
 
 
+def _longest_slice_ns(cell: Cell) -> int:
+    """The longest slice. A slice has to hold several exchanges, and a conversation may take seconds."""
+    if all(request.stream is None for request in cell.scenario.requests):
+        return LONGEST_SLICE_NS
+    return min(max(cell.load.duration_ns // _SLICES_OF_CONVERSATIONS, LONGEST_SLICE_NS), _LONGEST_OF_ALL_NS)
+
+
 def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], tools: Tools) -> _Served:
     """Check the answers of running servers, warm them up, and load them."""
     planned, driver = turn.planned, tools.driver
@@ -301,7 +310,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         ),
         pids=watches.pids,
         slice_ns=max(SLICE_NS.get(runtime, DEFAULT_SLICE_NS) for runtime in runtimes),
-        longest_slice_ns=LONGEST_SLICE_NS,
+        longest_slice_ns=_longest_slice_ns(cells[0]),
         guard_ns=max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
         parallel=bool(planned.places),
         last_is_first=servers[0].facts is None and not planned.places,

@@ -8,8 +8,9 @@ import pytest
 
 from redline.errors import LaunchError
 from redline.model import CpuOwner, PlannedDuet, Series
+from redline.model.streams import Stream
 from redline.ports import Placement
-from redline.running.duet import DuetStart, _differing, _Monitors, _proved, _Samplers, run_start
+from redline.running.duet import DuetStart, _differing, _longest_slice_ns, _Monitors, _proved, _Samplers, run_start
 from redline.running.record import Tools
 from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell
@@ -83,6 +84,16 @@ def test_slices_are_longer_on_a_jvm(tmp_path: Path, runtimes: tuple[str, ...], s
     assert drive.longest_slice_ns == 50_000_000
     assert drive.drive.workers == 1
     assert not drive.parallel
+
+
+@pytest.mark.parametrize(("seconds", "longest_ms"), [(0.3, 50), (15, 1250), (3600, 60_000)])
+def test_slices_of_conversations_are_long_enough_for_some(seconds: float, longest_ms: int) -> None:
+    cell = simulated_cell()
+    load = cell.load.model_copy(update={"duration_ns": round(seconds * 1e9)})
+    request = cell.scenario.requests[0].model_copy(update={"stream": Stream(events="openai")})
+    scenario = cell.scenario.model_copy(update={"request": request})
+    assert _longest_slice_ns(cell.model_copy(update={"load": load})) == 50_000_000
+    assert _longest_slice_ns(cell.model_copy(update={"load": load, "scenario": scenario})) == longest_ms * 1_000_000
 
 
 def test_a_duet_whose_servers_do_not_start_has_no_time_of_a_start(tmp_path: Path) -> None:
