@@ -130,7 +130,8 @@ class _StrictCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises UsageError."""
         _leave_defaults(self, ctx)
-        args = _with_values(args, {name for option in self.params for name in option.opts} & _OPTIONAL.keys())
+        valued = (option for option in self.params if not getattr(option, "is_flag", False))
+        args = _with_values(args, {name for option in valued for name in option.opts} & _OPTIONAL.keys())
         if not ctx.resilient_parsing:  # shell completion reads half a command line
             values, _, given = self.make_parser(ctx).parse_args(args=list(args))
             # An argument is among them also where it is left out, without a value.
