@@ -15,7 +15,7 @@ from redline.render import RENDERERS
 from tests.fakes.compared import compared_run
 from tests.fakes.duets import ENGINE
 
-OF_INTERVALS = {"phase", "index", "start_ns", "end_ns", "ticks"}
+OF_INTERVALS = {"phase", "index", "start_ns", "end_ns", "ticks", "workers"}
 """When an interval was, and its course, for which slices are too short; the rest is what the engine counted in it."""
 OF_TRIALS = {
     "measure_start_ns": "a duet measures in many slices, which have their own times",

@@ -94,7 +94,8 @@ def test_the_first_version_of_each_shipped_server_is_what_its_build_has() -> Non
     servers = load_catalogue(root).servers
     versioned = [name for name in servers if f"{name}@" in " ".join(servers)]
     assert versioned
-    builds = [*(root / "java").glob("*/pom.xml"), *(root / "scala").glob("*.sbt")]
+    maven = (pom for folder in ("java", "clojure") for pom in (root / folder).glob("*/pom.xml"))
+    builds = [*maven, *(root / "scala").glob("*.sbt")]
     pinned = " ".join(re.findall(r"(?:entry\.version>|versionOr\(\")([^<\"]+)", "".join(map(Path.read_text, builds))))
     for name in versioned:
         own = servers[next(other for other in servers if other.startswith(f"{name}@"))]

@@ -20,7 +20,7 @@ def pins_of(folder: Path, name: str, text: str) -> dict[str, str]:
 
 def test_the_shipped_catalogue_pins_what_its_files_say() -> None:
     pins = read_pins(SHIPPED)
-    assert {pin.registry for pin in pins} == {"Maven", "crates.io", "npm", "PyPI"}
+    assert {pin.registry for pin in pins} == {"Go", "Maven", "crates.io", "npm", "PyPI"}
     assert len(set(pins)) == len(pins) > 70
     for pin in pins:
         text = pin.file.read_text()

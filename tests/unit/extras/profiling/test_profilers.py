@@ -354,7 +354,8 @@ def test_py_spy_is_awaited_until_it_samples(path: Path, tmp_path: Path, monkeypa
     with pytest.raises(ProfilerError, match="ended before it sampled: Permission denied"):
         PySpy("cpu").start(os.getpid(), tmp_path)
     monkeypatch.setattr(commands, "_ANSWERS_WITHIN_S", 0.01)
-    tool(path, "py-spy", "import time; time.sleep(600)")
+    slow_tool = path / "py-spy"
+    slow_tool.write_text("#!/bin/sh\nexec /bin/sleep 600\n")
     slow = PySpy("cpu")
     with pytest.raises(ProfilerError, match=r"did not sample within 0\.01 s"):
         slow.start(os.getpid(), tmp_path)
