@@ -1,5 +1,6 @@
 """Conversations in the public formats: which of their messages count, what decides, and what is named."""
 
+import shlex
 import socket
 import time
 from pathlib import Path
@@ -103,6 +104,19 @@ def test_servers_are_compared_by_their_messages(redline: Redline) -> None:
     assert len(gaps) == 1
     assert gaps[0]["primary"]
     assert 2 < gaps[0]["ratio"]["value"] < 6
+
+
+@pytest.mark.long
+def test_conversations_that_outlast_slices_are_compared(redline: Redline, oracle: Path) -> None:
+    """They take 120 and 240 ms, and slices of short requests 50 ms at most."""
+    first, second = (
+        shlex.join([str(oracle), "null", "--tokens", "--events", "12", "--event-gap", gap, "--port", "{port}"])
+        for gap in ("10ms", "20ms")
+    )
+    done = redline("ab", first, second, "--events", "openai", "--metric", "gap p50", "--for", "1m", "--json")
+    assert done.code in {0, 1, 3}, done.err
+    (gaps,) = [comparison for comparison in done.json["comparisons"] if comparison["metric"] == "gap p50"]
+    assert 1.6 < gaps["ratio"]["value"] < 2.4
 
 
 def test_a_limit_holds_for_messages(redline: Redline) -> None:
