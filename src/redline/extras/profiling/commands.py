@@ -33,6 +33,8 @@ _HIGHEST_PARANOIA = 2
 _END_WITHIN_S = 20.0
 _ANSWERS_WITHIN_S = 30.0
 """With three busy programs for each core, perf takes three to six seconds to attach itself."""
+_ATTEMPTS = 5
+_GONE = "No such process"
 _SILENT_WITHIN_S = 120.0
 _LOOKS_EVERY_S = 0.01
 _SAMPLES = b"Sampling process"
@@ -95,7 +97,22 @@ class Perf(_Command):
         self._data = Path()
 
     def prepare(self, pid: int, folder: Path) -> None:
-        """Attach perf to the process, its descendants, and those that they start later. It does not sample yet."""
+        """Attach perf to the process, its descendants, and those that they start later. It does not sample yet.
+
+        perf ends where a thread ends before it is attached to it, and then is started again.
+        """
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                self._attach(pid, folder)
+            except ProfilerError as error:
+                if _GONE not in str(error):
+                    raise
+                self._close()
+            else:
+                return
+        self._attach(pid, folder)
+
+    def _attach(self, pid: int, folder: Path) -> None:
         self._pids = procfs.tree(pid)
         how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
         orders, self._orders = os.pipe()
@@ -128,14 +145,21 @@ class Perf(_Command):
         if not os.read(self._answers, 64).startswith(b"ack"):
             raise ProfilerError(f"{self.name} ended before it sampled: {_said(self._log)}")
 
+    def _close(self) -> None:
+        """Close the pipes to perf, and wait for one that has ended."""
+        for pipe in (self._orders, self._answers) if self._orders >= 0 else ():
+            os.close(pipe)
+        self._orders = self._answers = -1
+        process, self._process = self._process, None
+        if process is not None:
+            process.wait(_END_WITHIN_S)
+
     def stop(self) -> None:
         """Interrupt perf, and wait until its file is written."""
         try:
             super().stop()
         finally:
-            for pipe in (self._orders, self._answers) if self._orders >= 0 else ():
-                os.close(pipe)
-            self._orders = self._answers = -1
+            self._close()
         if not self._offset_ns:  # the measurement did not begin
             for file in (self._data, self._log) if self._data.name else ():
                 file.unlink(missing_ok=True)

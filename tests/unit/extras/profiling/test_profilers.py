@@ -342,6 +342,24 @@ def test_perf_is_attached_before_the_load_and_samples_once_it_says_so(path: Path
     assert log.exists()
 
 
+@pytest.mark.parametrize(("ended", "attaches"), [(2, True), (4, True), (5, False)])
+def test_perf_is_attached_again_where_a_thread_ends_meanwhile(
+    path: Path, tmp_path: Path, ended: int, *, attaches: bool
+) -> None:
+    tries, gone = tmp_path / "tries", "The sys_perf_event_open() syscall returned with 3 (No such process)"
+    tries.touch()
+    counting = f"import sys\nwith open({str(tries)!r}, 'a+b') as tries:\n    tries.write(b'.'); tries.seek(0)\n"
+    perf = Perf()
+    tool(path, "perf", f"{counting}    if len(tries.read()) <= {ended}: sys.exit({gone!r})\n{OBEDIENT}")
+    if attaches:
+        perf.prepare(os.getpid(), tmp_path)
+        perf.stop()
+    else:
+        with pytest.raises(ProfilerError, match="No such process"):
+            perf.prepare(os.getpid(), tmp_path)
+    assert len(tries.read_bytes()) == min(ended + 1, 5)
+
+
 def test_py_spy_is_awaited_until_it_samples(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "py-spy> Sampling process 250 times a second. Press Control-C to exit."
     sampling = f"import signal, time; time.sleep(.2); print('{said}', flush=True); signal.pause()"
