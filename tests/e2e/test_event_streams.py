@@ -63,7 +63,7 @@ def test_a_stream_that_nothing_ends_is_said_to_be_one(redline: Redline) -> None:
         endless = url.replace("path0", "endless")
         done = redline("load", endless, "--events", "sse", "-c", "2", *SHORT, "--timeout", "300ms")
         assert done.code == 1
-        assert "`until` so many events" in done.out.replace("\n  ", " ")
+        assert "`until` so many messages" in done.out.replace("\n  ", " ")
         done = redline("load", endless, "--events", "sse for 200ms", "-c", "2", *SHORT, "--timeout", "100ms")
         done.measured()
         asked = redline("load", endless, *SHORT, "--timeout", "1s")

@@ -73,11 +73,16 @@ def test_the_stand_in_sends_its_tokens_when_they_are_due(redline: Redline, works
     assert times["gaps"][0.5] > GAP_MS * 500_000
 
 
-@pytest.mark.parametrize(("proxy", "buffering"), BUFFERING)
+@pytest.mark.parametrize(
+    ("cell", "proxy", "buffering"),
+    [
+        pytest.param(chat("h1", {"use": name, "with": {"buffering": value}}, "h1"), name, value, id=f"{name}-{value}")
+        for name, value in BUFFERING
+    ],
+)
 def test_a_proxy_passes_a_conversation_on_and_buffers_as_its_option_says(
-    redline: Redline, workshop: Workshop, tmp_path: Path, proxy: str, buffering: str
+    redline: Redline, workshop: Workshop, tmp_path: Path, cell: Cell, proxy: str, buffering: str
 ) -> None:
-    cell = chat("h1", {"use": proxy, "with": {"buffering": buffering}}, "h1")
     times = followed(redline, workshop, cell, tmp_path)
     if (proxy, buffering) == ("proxy.caddy", "on"):
         assert times["first_event"][0.5] >= WHOLE_NS, "nothing comes before all has come"

@@ -7,7 +7,9 @@ import pytest
 from bench.rig import AskedOf, drive, running
 from redline.model import Body, Closed, Load, Open, Request, Scenario, Stream, Timestamp, WebSocket
 from redline.model.limits import LimitReport
+from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline
+from tests.e2e.recorded import traffic_of
 from tests.e2e.test_documented_commands import SHORT_LIMIT
 from tests.fakes import targets
 
@@ -94,9 +96,12 @@ def test_pushes_are_counted_and_decide(redline: Redline, oracle: Path, tmp_path:
         (tmp_path / "ticks.yaml").write_text(LISTENING.format(url=server.url.rpartition("/")[0]))
         done = redline("run", "ticks.yaml", "-o", "out", "--json").measured()
         messages = done.json["cells"][0]["streams"]
+        (recording,) = RunStore(tmp_path / "out").run().recordings
+        ways = traffic_of(recording).one_way
         # Those of the four conversations that began in the warm-up belong to the time in which they came, too.
         assert 0 <= messages["events_of_begun"] - 20 * messages["begun"] <= 4 * 20
-        assert messages["push"][0]["ns"] > 19e6
+        assert ways is not None
+        assert ways.from_server.quantiles_ns((0.5,))[0] > 19e6
         events = ["--events", "messages until 20 good gap<2s timestamp body:ns"]
         objective = ["--objective", "push p50 < 2s, goodput > 50%"]
         done = redline("limit", of_websocket(server.url), *events, *objective, *SHORT_LIMIT, "--json")
