@@ -21,6 +21,7 @@ SECOND = 1_000_000 * US
 USERS = 3
 COUNT = 1000
 VERSIONS: tuple[HttpVersion, ...] = ("1.1", "2")
+TRIES, CALM = 9, 3
 
 
 def counted(users: int = USERS, depth: int = 1, count: int = COUNT) -> Load:
@@ -199,10 +200,13 @@ def test_no_byte_is_seen_before_it_was_sent(oracle: Path) -> None:
 def test_first_and_last_bytes_are_seen_when_they_were_sent(oracle: Path, http: HttpVersion) -> None:
     """As a plain client sees them, within 20 us: what is left is the way, and the machine's sleep.
 
-    The medians of three tries are judged, because the machine may do something else during one of them.
+    The medians of three tries are judged, because the machine may do something else during one of them. A try counts
+    if a plain client saw the same before and after it.
     """
     first, last = list[float](), list[float]()
-    for _ in range(3):
+    for _ in range(TRIES):
+        if len(first) == CALM:
+            break
         before, ours, after = (
             seen_by_a_socket(oracle, *IN_TWO_PARTS, http=http),
             seen_by_the_engine(oracle, *IN_TWO_PARTS, http=http),
@@ -211,7 +215,8 @@ def test_first_and_last_bytes_are_seen_when_they_were_sent(oracle: Path, http: H
         if max(abs(before.first - after.first), abs(before.last - after.last)) <= 10 * US:
             first.append(ours.first - (before.first + after.first) / 2)
             last.append(ours.last - (before.last + after.last) / 2)
-    if not first:
-        pytest.skip("this machine is too noisy now: a plain client's own medians differ by more than 10 us")
+    if len(first) < CALM:
+        reason = f"a plain client's own medians differ by more than 10 us in {TRIES - len(first)} of {TRIES} tries"
+        pytest.skip(f"this machine is too noisy now: {reason}")
     assert abs(statistics.median(first)) <= 20 * US, first
     assert abs(statistics.median(last)) <= 20 * US, last
