@@ -1,12 +1,12 @@
 """Conversations in the public formats: which of their messages count, what decides, and what is named."""
 
-import shlex
 import socket
 import time
 from pathlib import Path
 
 import pytest
 
+from bench.rig import running
 from redline.model.limits import LimitReport
 from tests.e2e.conftest import Redline
 from tests.e2e.judged import judged
@@ -109,11 +109,9 @@ def test_servers_are_compared_by_their_messages(redline: Redline) -> None:
 @pytest.mark.long
 def test_conversations_that_outlast_slices_are_compared(redline: Redline, oracle: Path) -> None:
     """They take 120 and 240 ms, and slices of short requests 50 ms at most."""
-    first, second = (
-        shlex.join([str(oracle), "null", "--tokens", "--events", "12", "--event-gap", gap, "--port", "{port}"])
-        for gap in ("10ms", "20ms")
-    )
-    done = redline("ab", first, second, "--events", "openai", "--metric", "gap p50", "--for", "1m", "--json")
+    tokens = ["null", "--tokens", "--events", "12", "--event-gap"]
+    with running(oracle, *tokens, "10ms") as a, running(oracle, *tokens, "20ms") as b:
+        done = redline("ab", a.url, b.url, "--events", "openai", "--metric", "gap p50", "--for", "30s", "--json")
     assert done.code in {0, 1, 3}, done.err
     (gaps,) = [comparison for comparison in done.json["comparisons"] if comparison["metric"] == "gap p50"]
     assert 1.6 < gaps["ratio"]["value"] < 2.4
