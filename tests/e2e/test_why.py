@@ -95,7 +95,7 @@ def test_of_two_revisions_the_touched_function_is_tested_first_and_marked(tmp_pa
 
 @pytest.mark.usefixtures("perf")
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node")
-@pytest.mark.xfail(reason="of two quiet runs one gave the cost to `often`, which V8 compiles anew in each start")
+@pytest.mark.xfail(reason="one of three runs named `often`, which V8 compiles anew in each start", strict=False)
 def test_functions_of_javascript_are_named_by_their_file(redline: Redline, tmp_path: Path) -> None:
     source, servers = SOURCE.with_suffix(".js").read_text(), list[str]()
     for name, units in (("base", 30), ("more", 30 + PLANTED)):
