@@ -26,7 +26,7 @@ REDLINE = Path(sys.executable).with_name("redline")
 WORK = {"old": 8_000, "new": 8_900, "other": 10_000}
 """Steps of work for an answer; 8,000 are most of what an answer of this server costs."""
 SCRIPTS = {name: f"null --work {work}" for name, work in WORK.items()} | {"queue": "exponential --rate 1000"}
-"""What the oracle is told to be."""
+"""The arguments of the oracle."""
 COLUMNS = 80
 WIDTH = 1280
 MOST_BYTES = 200_000

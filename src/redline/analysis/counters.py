@@ -14,7 +14,7 @@ _METHOD = "t interval over starts"
 
 
 class _Counter(NamedTuple):
-    """What is counted, and how readers are told: `per_request`, or as the level at the end of a start.
+    """A counter, shown `per_request`, or as the level at the end of a start.
 
     It is the `series` of that name, or what the engine counts: `of_slice` in each slice, `of_target` in all of them.
     """

@@ -82,7 +82,7 @@ class Perf(_Command):
     """Samples CPU time, the kernel's too if permitted. Stacks end where frame pointers do.
 
     It takes half a second to attach itself, on a busy machine seconds, and misses the threads that begin meanwhile. So
-    it attaches itself to an idle server, and is told to sample when the measurement begins.
+    it attaches itself to an idle server, and begins to sample when the measurement begins.
     """
 
     event = "cpu-clock"

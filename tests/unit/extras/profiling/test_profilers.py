@@ -327,7 +327,7 @@ while order := os.read(orders, 64):
     print("it shall", order.decode(), flush=True)
     os.write(answers, b"ack\\n\\0")
 """
-"""A perf that does what it is told by its pipe."""
+"""A perf that obeys the orders of its pipe."""
 
 
 def test_perf_is_attached_before_the_load_and_samples_once_it_says_so(path: Path, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ impl Respondent for &mut Filled {
     }
 }
 
-/// Answers with two events, whose framed length it is told.
+/// Answers with two events.
 struct Events;
 
 impl Respondent for &mut Events {
