@@ -21,11 +21,10 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from redline.schema.claims import TOLERANCE, expectation, parse_ratio
 from redline.version import VERSION
 
 STUDIES = Path(__file__).parents[1] / "docs" / "studies"
-TOLERANCE = 0.1
-"""A published number counts as ± this share: what the authors of the study of Tapir give for theirs."""
 UNITS = {"k/s": 1e3, "/s": 1.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 _CHANGE = re.compile(r"([\u2212+]?[\d.,]+)%(?: ([▲▼≈?]);?|;)? ?\[([\u2212+]?[\d.,]+), ([\u2212+]?[\d.,]+)\]")
 _LEVEL = re.compile(r"([\d.,]+) ?(k/s|/s|ms|µs|s|GiB|MiB|KiB)(?:/s)?(?: ±([\d.,]+)%| ([\d.,]+)\u2013([\d.,]+))?$")
@@ -149,9 +148,10 @@ def _ratio(of: Measured, to: Measured) -> Measured:
     return Measured(f"\u00d7 {middle} ({ends[0]}\u2013{ends[1]})", low, high)
 
 
-def verdict(figure: Measured, expected: Mapping[str, float], because: str) -> str:
+def verdict(figure: Measured, expected: str | float, because: str) -> str:
     """What the interval says about the claim: `agrees`, `differs`, or `not known` where it holds both."""
-    low, high = bounds(expected)
+    low, most = expectation(str(expected), parse_ratio)
+    high = math.inf if most is None else most
     if figure.low is None or figure.high is None:
         return "not known: one trial has no interval"
     if figure.undecided and low <= 1 <= high:
@@ -161,19 +161,6 @@ def verdict(figure: Measured, expected: Mapping[str, float], because: str) -> st
     if figure.high < low or figure.low > high:
         return f"**differs**, because {because}" if because else "**differs**; the reason is not measured"
     return "not known"
-
-
-def bounds(expected: Mapping[str, float]) -> tuple[float, float]:
-    """What a claim allows: a number and its tolerance, or everything on one side of a number."""
-    ((kind, value),) = expected.items()
-    match kind:
-        case "about":
-            return value * (1 - TOLERANCE), value * (1 + TOLERANCE)
-        case "above":
-            return value, math.inf
-        case "below":
-            return 0, value
-    raise ValueError(f"not an expectation: {kind}")
 
 
 def claims(study: str) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from redline.analysis.across import findings_across
 from redline.analysis.capacity import with_stage
+from redline.analysis.claims import claim_results
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.cpu_by_request import cpu_by_request
 from redline.analysis.curves import shares_compared
@@ -101,6 +102,7 @@ def build(run: Run, folder: str | None = "", judging: Judging = judge_in_turn) -
         pairs=pairs,
         cells=cells,
         comparisons=comparisons,
+        claims=claim_results(plan, results, comparisons),
         request_ratios=tuple(_request_ratios(duets, plan)),
         cpu_by_request=tuple(cpu_by_request(duets, plan)),
         shares=tuple(shares_compared(results, comparisons, duets, alone=plan.suite.alone)),

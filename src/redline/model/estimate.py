@@ -83,6 +83,19 @@ class Estimate(Frozen):
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
+    def inverse(self) -> "Estimate":
+        """The ratio of the same two the other way round."""
+        low, high = (1 / end if end else None for end in (self.high, self.low))
+        return self.model_copy(update={"value": 1 / self.value if self.value else 0.0, "low": low, "high": high})
+
+    def over(self, other: "Estimate", method: str) -> "Estimate":
+        """The quotient of two ratios, as wide as both intervals allow, whatever their errors have in common."""
+        inverse = other.inverse
+        low, high = (a * b if a and b else None for a, b in ((self.low, inverse.low), (self.high, inverse.high)))
+        ends = {"low": low, "high": high, "n": min(self.n, other.n), "method": method}
+        return self.model_copy(update={"value": self.value * inverse.value, **ends})
+
+    @property
     def log_interval(self) -> tuple[float, float] | None:
         """The natural logarithms of `low` and `high`; None without an interval above 0."""
         low, high = self.interval or (0.0, 0.0)

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import Revision
+from redline.model.claim import Claim
 from redline.model.estimate import Metric
 from redline.model.exchange import Scenario
 from redline.model.load import Closed, EngineMode, Load
@@ -126,6 +127,7 @@ class Suite(Frozen):
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()
     abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends loads early")
+    claims: tuple[Claim, ...] = omitted_if_default((), "what somebody published about its cells")
     objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default({}, "sets of objectives by name, if named")
     profile: tuple[Profile, ...] = omitted_if_default((), "profiles that further trials of each cell make")
     why: bool = omitted_if_default(default=False, description="sampled starts of duets account for the differences")
@@ -291,7 +293,7 @@ class Cell(Frozen):
     @property
     def slug(self) -> str:
         """A readable name that is safe as a file name, whatever its parts are: `rust.axum.SimpleGet.saturate`."""
-        return _as_file_name(f"{self.variant.slug}.{self.scenario.name}.{self.load.name}")
+        return cell_slug(self.variant.slug, self.scenario.name, self.load.name)
 
     def full_slug(self, threads: Iterable[int]) -> str:
         """The slug with all that it omits, in a fixed order: `….SimpleGet.saturate.t2.c64.d10s`.
@@ -344,6 +346,11 @@ class Cell(Frozen):
         }
         text = json.dumps(content, sort_keys=True)
         return f"{self.slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def cell_slug(server: str, scenario: str, load: str) -> str:
+    """The slug of a cell, from the slug of its server and the names of its scenario and load."""
+    return _as_file_name(f"{server}.{scenario}.{load}")
 
 
 def _as_file_name(text: str) -> str:

@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.by_request import MixCpu, RequestRatio
 from redline.model.cell_report import CellReport
+from redline.model.claim import ClaimResult
 from redline.model.distribution import SharesCompared
 from redline.model.duet import LostStarts
 from redline.model.environment import Environment
@@ -202,6 +203,7 @@ class Report(Frozen):
     pairs: tuple[PairSpeed, ...] = omitted_if_default((), "how pairs of hosts compared before the run")
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
+    claims: tuple[ClaimResult, ...] = omitted_if_default((), "what was published about the cells, and what holds")
     request_ratios: tuple[RequestRatio, ...] = omitted_if_default(
         (), "response times by request as ratios to the baseline's, of mixes in duets; they are no verdicts"
     )

@@ -10,6 +10,7 @@ from redline.document.outline import Chapter, Outline
 from redline.model import Grade, Report
 from redline.report.answer import run_answer
 from redline.report.by_request import request_sections
+from redline.report.claims import claims_section, claims_summary
 from redline.report.distributions import cells_with_curves, distributions_payload
 from redline.report.doubt import caveats_section
 from redline.report.duet_blocks import blocks_section, duet_items
@@ -63,13 +64,16 @@ def _other_plots(report: Report) -> Iterator[Section]:
 
 _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(_answer, leads=True),
+    Chapter(claims_summary, on=Medium.TERMINAL, leads=True),
     Chapter(caveats_section, leads=True),
+    Chapter(claims_section, on=Medium.WRITTEN, leads=True),
     Chapter(of_single(_first_plots), on=Medium.PAGE, leads=True),
     Chapter(of_single(findings_section), on=Medium.PAGE, leads=True),
     Chapter(of_single(_other_plots), on=Medium.PAGE),
     Chapter(deviations_section, on=Medium.PAGE),
     Chapter(table_section, on=Medium.PAGE),
     Chapter(explorer_section, on=Medium.PAGE),
+    Chapter(claims_section, on=Medium.TERMINAL),
     Chapter(layer_sections),
     Chapter(comparison_sections),
     Chapter(main_effect_sections),

@@ -19,6 +19,7 @@ from redline.errors import WrongValueError
 from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.variant import DIRECT
 from redline.schema.abort_when import AbortRules
+from redline.schema.claims import ClaimSchema
 from redline.schema.container import ContainedSchema, PlacedSchema
 from redline.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
 from redline.schema.objectives import ObjectiveSets
@@ -504,6 +505,11 @@ class SuiteSchema(Schema):
         "percentile of the response time",
         examples=["errors > 5% for 3s", ["p99 > 1s for 10s"]],
         json_schema_extra=_no_default,
+    )
+    claims: list[ClaimSchema] = Field(
+        default=[],
+        description="what somebody published about these cells; the report says what agrees, and what differs",
+        examples=[[{"claim": "twice as fast", "of": "A.Root.users64", "to": "B.Root.users64", "ratio": 2}]],
     )
     objective: ObjectiveSets = Field(
         default={},

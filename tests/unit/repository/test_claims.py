@@ -84,10 +84,10 @@ def test_a_report_is_stored_by_its_tables_cells_and_paragraphs() -> None:
 
 def test_a_change_that_its_report_calls_inconclusive_contradicts_no_claim_that_nothing_changed() -> None:
     figure = claims.parsed("+68.7% ? [+14.8, +147.9] (p 0.084 among 3)")
-    assert claims.verdict(figure, {"about": 1}, "") == "not known"
-    assert claims.verdict(figure, {"below": 1}, "") == "not known"
-    assert claims.verdict(figure, {"about": 4}, "").startswith("**differs**")
-    assert claims.verdict(claims.parsed("+68.7% ▲ [+14.8, +147.9]"), {"about": 1}, "").startswith("**differs**")
+    assert claims.verdict(figure, 1, "") == "not known"
+    assert claims.verdict(figure, "< 1", "") == "not known"
+    assert claims.verdict(figure, 4, "").startswith("**differs**")
+    assert claims.verdict(claims.parsed("+68.7% ▲ [+14.8, +147.9]"), 1, "").startswith("**differs**")
 
 
 def test_a_text_that_is_no_figure_is_refused() -> None:
@@ -99,26 +99,26 @@ def test_a_text_that_is_no_figure_is_refused() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "expected", "says"),
     [
-        (0.75, 0.85, {"about": 0.8}, "**agrees**"),
-        (0.70, 0.85, {"about": 0.8}, "not known"),
-        (0.40, 0.50, {"about": 0.8}, "**differs**; the reason is not measured"),
-        (1.01, 1.20, {"above": 1}, "**agrees**"),
-        (0.99, 1.20, {"above": 1}, "not known"),
-        (0.80, 0.99, {"above": 1}, "**differs**; the reason is not measured"),
-        (0.80, 0.99, {"below": 1}, "**agrees**"),
-        (1.01, 1.20, {"below": 1}, "**differs**; the reason is not measured"),
-        (0.10, math.inf, {"about": 0.8}, "not known"),
+        (0.75, 0.85, 0.8, "**agrees**"),
+        (0.70, 0.85, 0.8, "not known"),
+        (0.40, 0.50, 0.8, "**differs**; the reason is not measured"),
+        (1.01, 1.20, "> 1", "**agrees**"),
+        (0.99, 1.20, "> 1", "not known"),
+        (0.80, 0.99, "> 1", "**differs**; the reason is not measured"),
+        (0.80, 0.99, "< 1", "**agrees**"),
+        (1.01, 1.20, "< 1", "**differs**; the reason is not measured"),
+        (0.10, math.inf, 0.8, "not known"),
     ],
 )
 def test_a_claim_agrees_only_if_the_interval_lies_within_it(
-    low: float, high: float, expected: dict[str, float], says: str
+    low: float, high: float, expected: float | str, says: str
 ) -> None:
     assert claims.verdict(claims.Measured("", low, high), expected, "") == says
 
 
 def test_a_figure_without_an_interval_decides_nothing() -> None:
     figure = claims.parsed("93.0 MiB")
-    assert claims.verdict(figure, {"above": 1}, "") == "not known: one trial has no interval"
+    assert claims.verdict(figure, "> 1", "") == "not known: one trial has no interval"
     server = "clojure.aleph+gc=Shenandoah+heap=512m+tuning=stream+flags=every-20s"
     live_set = f"soak-settings | Memory and pauses: MathPlus \u00b7 soak | {server} | live set"
     with pytest.raises(ValueError, match="needs two intervals"):

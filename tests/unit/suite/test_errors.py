@@ -64,7 +64,7 @@ LOAD = "{closed: {users: 64}, for: 1s}"
         ("[1, 2]", "must be a mapping of keys, not a list", "docs/reference/suite.md"),
         ("just a word", "must be a mapping of keys, not `just a word`", "docs/reference/suite.md"),
         ("about: x", "`servers` is missing", "add it, such as `servers: [rust.hyper]`"),
-        (SUITE + "flames: {}\n", "unknown key `flames`", "known here: about, servers"),
+        (SUITE + "xyzzy: {}\n", "unknown key `xyzzy`", "known here: about, servers"),
         (SUITE + "abuot: x\n", "unknown key `abuot`", "did you mean `about`?"),
         (SUITE + "seed: 1\nseed: 2\n", "is given twice, first in line 5", "remove one"),
         (changed(SERVERS, "fam.plain"), "must be a list, not `fam.plain`", "such as `[rust.hyper]`"),

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from redline.errors import UsageError, WrongValueError
 from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
 from redline.model.load import Replay
+from redline.model.plan import cell_slug
 from redline.quantities import clip, duration
 from redline.schema.bodies import BODIES
 from redline.schema.document import Document, Path, parse_document
@@ -80,6 +81,8 @@ def suite_of(
     design = schema and read_design(sheet, schema, Compared(tuple(variants), baseline, baselines), loads)
     if schema is not None and design not in {None, "interleaved"}:
         _check_duets_of_journeys(sheet, schema, scenarios)
+    if schema is not None:
+        _check_claims(sheet, schema, variants, scenarios)
     objectives = _objectives(sheet, schema, scenarios) if schema and sheet.is_sound(("scenarios",)) else {}
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
@@ -113,6 +116,7 @@ def suite_of(
         objectives=tuple(dict.fromkeys(chain.from_iterable(objectives.values()))),
         objective_sets={name: conditions for name, conditions in objectives.items() if name},
         abort_when=schema.abort_when,
+        claims=tuple(claim.claimed() for claim in schema.claims),
         profile=tuple(dict.fromkeys(schema.profile)),
         why=schema.why,
         driver=schema.driver,
@@ -155,6 +159,24 @@ def _objectives(sheet: Sheet, schema: SuiteSchema, scenarios: list[Scenario]) ->
         except WrongValueError as error:
             sheet.wrong(("objective", name) if has_names else ("objective",), error.message, error.hint)
     return sets
+
+
+def _check_claims(
+    sheet: Sheet, schema: SuiteSchema, variants: Iterable[Variant], scenarios: Iterable[Scenario]
+) -> None:
+    """Note claims about cells that the suite does not have."""
+    if not schema.claims or not (sheet.is_sound(("servers",)) and sheet.is_sound(("scenarios",))):
+        return
+    cells = {
+        cell_slug(variant.slug, scenario.name, load)
+        for variant, scenario, load in product(variants, scenarios, schema.loads)
+    }
+    for at, claim in enumerate(schema.claims):
+        for key in ("of", "to"):
+            slug = getattr(claim, key)
+            if slug is not None and slug not in cells:
+                hint = suggest(slug, sorted(cells), "the suite has")
+                sheet.wrong(("claims", at, key), f"there is no cell `{clip(slug, 100)}`", hint)
 
 
 def _auto(schema: SuiteSchema) -> AutoTrials | None:

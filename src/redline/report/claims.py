@@ -1,0 +1,78 @@
+"""What the measurements say to published claims: a table, and a sentence."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import get_args
+
+from redline.document import format as fmt
+from redline.document.blocks import Column, Look, Prose, Section, Table, TextCell, filled, key, line, words
+from redline.model import Estimate, Report
+from redline.model.claim import Claim, ClaimResult, ClaimState
+from redline.quantities import ratio
+
+_LOOKS: dict[ClaimState, Look] = {"agrees": "met", "differs": "missed", "not known": "unknown", "not measured": "dim"}
+_KEY = key(
+    "**Agrees**: the whole 95% interval lies within what was published, a number ±10%; **differs**: all of it lies "
+    "outside; **not known**: neither."
+)
+
+
+def claims_summary(report: Report) -> Iterator[Section]:
+    """`Of 31 published claims 5 agree, 3 differ, 8 are not known and 15 are not measured.`, if there are any."""
+    if report.claims:
+        yield Section("Published claims", (Prose((line(_said(report.claims)),)),))
+
+
+def claims_section(report: Report) -> Iterator[Section]:
+    """A row per claim, with what was measured."""
+    if report.claims:
+        has_ids = any(result.claim.id for result in report.claims)
+        columns = (*([Column("")] if has_ids else []), *map(Column, ("published", "expected", "measured", "")))
+        table = Table(columns, tuple(tuple(_row(result, has_ids=has_ids)) for result in report.claims))
+        blocks = filled(Prose((line(_said(report.claims)),)), Prose((_KEY,)), table)
+        yield Section("Published claims", tuple(blocks), anchor="claims")
+
+
+def _said(results: tuple[ClaimResult, ...]) -> str:
+    numbers = Counter(result.state for result in results)
+    said = [f"{numbers[state]} {_verb(state, numbers[state])}" for state in get_args(ClaimState) if numbers[state]]
+    *others, last = said
+    said_first = f"{', '.join(others)} and " if others else ""
+    return f"Of {fmt.count(len(results), 'published claim')} {said_first}{last}."
+
+
+def _verb(state: ClaimState, number: int) -> str:
+    if state == "agrees":
+        return "agrees" if number == 1 else "agree"
+    if state == "differs":
+        return "differs" if number == 1 else "differ"
+    return f"{'is' if number == 1 else 'are'} {state}"
+
+
+def _row(result: ClaimResult, *, has_ids: bool) -> Iterator[TextCell]:
+    claim, state = result.claim, result.state
+    if has_ids:
+        yield words(claim.id)
+    yield words(claim.text)
+    yield words(_expected(claim), look="dim")
+    yield words(_measured(result.measured) if result.measured else "")
+    reason = line((result.reason, "dim")) if result.reason else ()
+    yield TextCell(tuple(filter(None, (line((state, _LOOKS[state])), reason))))
+
+
+def _expected(claim: Claim) -> str:
+    """`throughput ratio 0.8`, `p99 < 1ms`; empty without a number."""
+    if not claim.expected:
+        return ""
+    return f"{claim.metric.words} {'ratio ' if claim.to else ''}{claim.expected}"
+
+
+def _measured(estimate: Estimate) -> str:
+    """A ratio with its interval, or a level as `435 µs [420-450 µs]`."""
+    if estimate.unit != "ratio":
+        interval = fmt.interval(estimate)
+        return f"{fmt.amount(estimate.value, estimate.unit)}{interval and f' [{interval}]'}"
+    said = f"\u00d7 {ratio(estimate.value)}"
+    if estimate.interval is None:
+        return said
+    return f"{said} [{fmt.NOT_KNOWN if estimate.says_nothing else ', '.join(map(ratio, estimate.interval))}]"
