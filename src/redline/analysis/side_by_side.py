@@ -7,8 +7,9 @@ from itertools import combinations
 
 from redline.errors import UsageError
 from redline.model import Comparison, Estimate, Metric, Verdict
+from redline.model.claim import Claim, ClaimResult
 from redline.model.limits import AnyReport, LimitReport
-from redline.model.side_by_side import AnswerRow, Outcome, ShownAnswer, ShownRun, SideBySide
+from redline.model.side_by_side import AnswerRow, ClaimRow, Outcome, ShownAnswer, ShownRun, SideBySide
 from redline.quantities import ratio as ratio_text
 from redline.stats import ALPHA, holm_adjust
 
@@ -60,7 +61,23 @@ def side_by_side(named: Sequence[NamedReport], version: str) -> SideBySide:
     _check_common(runs, said)
     keys = sorted({key: None for own in said for key in own}, key=_TableOrder(said))
     rows = _judged([_row(key, [own.get(key) for own in said]) for key in keys], runs)
-    return SideBySide(redline=version, runs=runs, rows=rows, notices=tuple(_notices(named, runs, said, version)))
+    return SideBySide(
+        redline=version,
+        runs=runs,
+        rows=rows,
+        claims=_claims([one.report for one in named]),
+        notices=tuple(_notices(named, runs, said, version)),
+    )
+
+
+def _claims(reports: Sequence[AnyReport]) -> tuple[ClaimRow, ...]:
+    """A row for every claim, in the order of the first run that has it."""
+    by_run: list[dict[Claim, ClaimResult]] = [
+        {} if isinstance(report, LimitReport) else {result.claim: result for result in report.claims}
+        for report in reports
+    ]
+    claims = dict.fromkeys(claim for own in by_run for claim in own)
+    return tuple(ClaimRow(claim=claim, results=tuple(own.get(claim) for own in by_run)) for claim in claims)
 
 
 def _shown(label: str, named: NamedReport) -> ShownRun:

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.claim import Claim, ClaimResult
 from redline.model.estimate import Estimate, Verdict
 
 Outcome: TypeAlias = Literal["held", "differs", "open", "only one"]
@@ -59,6 +60,13 @@ class AnswerRow(Frozen):
         return self.model_copy(update={"outcome": outcome, "sentence": sentence, "p_adjusted": p_adjusted})
 
 
+class ClaimRow(Frozen):
+    """A published claim, and what each run says to it; null where a suite has no such claim."""
+
+    claim: Claim
+    results: tuple[ClaimResult | None, ...]
+
+
 class SideBySide(Frozen):
     """`redline report A B --json`."""
 
@@ -66,4 +74,5 @@ class SideBySide(Frozen):
     redline: str = Field(description="version that made this")
     runs: tuple[ShownRun, ...] = Field(min_length=2)
     rows: tuple[AnswerRow, ...]
+    claims: tuple[ClaimRow, ...] = omitted_if_default((), "what the suites say was published")
     notices: tuple[str, ...] = Field(description="what may explain a difference, or casts doubt on the comparison")

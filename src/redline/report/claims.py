@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from redline.document import format as fmt
-from redline.document.blocks import Column, Look, Prose, Section, Table, TextCell, filled, key, line, words
+from redline.document.blocks import Column, Line, Look, Prose, Section, Table, TextCell, filled, key, line, words
 from redline.model import Estimate, Report
 from redline.model.claim import Claim, ClaimResult, ClaimState
 from redline.quantities import ratio
@@ -26,9 +26,8 @@ def claims_summary(report: Report) -> Iterator[Section]:
 def claims_section(report: Report) -> Iterator[Section]:
     """A row per claim, with what was measured."""
     if report.claims:
-        has_ids = any(result.claim.id for result in report.claims)
-        columns = (*([Column("")] if has_ids else []), *map(Column, ("published", "expected", "measured", "")))
-        table = Table(columns, tuple(tuple(_row(result, has_ids=has_ids)) for result in report.claims))
+        columns = map(Column, ("", "published", "expected", "measured", ""))
+        table = Table(tuple(columns), tuple(tuple(_row(result)) for result in report.claims))
         blocks = filled(Prose((line(_said(report.claims)),)), Prose((_KEY,)), table)
         yield Section("Published claims", tuple(blocks), anchor="claims")
 
@@ -49,15 +48,27 @@ def _verb(state: ClaimState, number: int) -> str:
     return f"{'is' if number == 1 else 'are'} {state}"
 
 
-def _row(result: ClaimResult, *, has_ids: bool) -> Iterator[TextCell]:
-    claim, state = result.claim, result.state
-    if has_ids:
-        yield words(claim.id)
-    yield words(claim.text)
-    yield words(_expected(claim), look="dim")
+def _row(result: ClaimResult) -> Iterator[TextCell]:
+    yield from published(result.claim)
     yield words(_measured(result.measured) if result.measured else "")
-    reason = line((result.reason, "dim")) if result.reason else ()
-    yield TextCell(tuple(filter(None, (line((state, _LOOKS[state])), reason))))
+    yield TextCell((_state(result), *([line((result.reason, "dim"))] if result.reason else [])))
+
+
+def published(claim: Claim) -> tuple[TextCell, TextCell, TextCell]:
+    """Its number, its words, and what it expects, as cells of a row."""
+    return words(claim.id), words(claim.text), words(_expected(claim), look="dim")
+
+
+def outcome(result: ClaimResult | None) -> TextCell:
+    """What a run among several says to a claim."""
+    if result is None:
+        return words("no such claim", look="dim")
+    measured = [line(_measured(result.measured))] if result.measured else []
+    return TextCell((_state(result), *measured))
+
+
+def _state(result: ClaimResult) -> Line:
+    return line((result.state, _LOOKS[result.state]))
 
 
 def _expected(claim: Claim) -> str:

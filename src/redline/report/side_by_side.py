@@ -9,6 +9,7 @@ from redline.document.blocks import Column, Head, Line, Look, Medium, Prose, Sec
 from redline.document.outline import Chapter, Outline
 from redline.model import Estimate, Grade, Verdict
 from redline.model.side_by_side import AnswerRow, Outcome, ShownAnswer, ShownRun, SideBySide
+from redline.report.claims import outcome, published
 
 _LOOKS: dict[str, Look] = {"held": "met", "differs": Verdict.SLOWER, "open": "unknown", "only one": "dim"}
 _COUNTED: tuple[tuple[Outcome, str], ...] = (
@@ -67,6 +68,14 @@ def _tables(result: SideBySide) -> Iterator[Section]:
         yield Section(cell, (narrow, table), f"against {baseline}", anchor=f"cell-{number}")
 
 
+def _claims(result: SideBySide) -> Iterator[Section]:
+    """A row per published claim, with what each run says to it."""
+    if result.claims:
+        columns = (*map(Column, ("", "published", "expected")), *(Column(_heading(run, result)) for run in result.runs))
+        rows = tuple((*published(row.claim), *map(outcome, row.results)) for row in result.claims)
+        yield Section("Published claims", (Table(columns, rows),), anchor="claims")
+
+
 def _heading(run: ShownRun, result: SideBySide) -> str:
     """`run 1 box-1`, or `run 1 2026-11-21` where all runs are of one machine."""
     hosts = {each.hostname for each in result.runs}
@@ -93,5 +102,5 @@ def _bounds(ratio: Estimate) -> str:
     return f"[{fmt.interval(ratio)}]" if ratio.interval else "no interval"
 
 
-OUTLINE: Outline[SideBySide] = Outline(_head, (Chapter(_answer, leads=True), Chapter(_tables)))
+OUTLINE: Outline[SideBySide] = Outline(_head, (Chapter(_answer, leads=True), Chapter(_claims), Chapter(_tables)))
 """Runs side by side, on every medium."""

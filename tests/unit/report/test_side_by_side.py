@@ -6,6 +6,7 @@ from redline.analysis.side_by_side import NamedReport, side_by_side
 from redline.errors import UsageError
 from redline.limits.ratios import limit_comparisons
 from redline.model import Comparison, Estimate, Metric, Report, Verdict
+from redline.model.claim import Claim, ClaimResult, ClaimState
 from redline.model.estimate import DuetComparison
 from redline.model.limits import AnyReport
 from redline.model.side_by_side import AnswerRow, SideBySide
@@ -212,3 +213,24 @@ def test_every_medium_names_machines_dates_versions_and_what_held() -> None:
         for said in ("first", "second", "0.9", "Redline 1.2", "UTC", "held: slower on both", "this is 1.2"):
             assert said in made
     assert "| metric | run 1 first | run 2 second |" in text
+
+
+def claimed(text: str, state: ClaimState, ratio: float) -> ClaimResult:
+    measured = Estimate(value=ratio, low=ratio * 0.9, high=ratio * 1.1, unit="ratio", n=5, method="")
+    claim = Claim(id="T2", text=text, of="a.B.c", to="b.B.c", expected="0.8", low=0.72, high=0.88)
+    return ClaimResult(claim=claim, state=state, measured=measured)
+
+
+def test_every_claim_has_what_each_run_says_to_it() -> None:
+    healthy = at(reports.healthy())
+    one = healthy.model_copy(update={"claims": (claimed("GETs", "agrees", 0.8), claimed("POSTs", "differs", 0.2))})
+    other = at(healthy.model_copy(update={"claims": (claimed("GETs", "not known", 0.7),)}))
+    result = shown(one, other)
+    assert [(row.claim.text, [each and each.state for each in row.results]) for row in result.claims] == [
+        ("GETs", ["agrees", "not known"]),
+        ("POSTs", ["differs", None]),
+    ]
+    text = SIDES["md"](result).decode()
+    assert "agrees<br>\u00d7 0.800 \\[0.720, 0.880\\]" in text
+    assert "no such claim" in text
+    assert "Published claims" not in SIDES["md"](shown(healthy, at(healthy))).decode()
