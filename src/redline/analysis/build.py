@@ -102,7 +102,7 @@ def build(run: Run, folder: str | None = "", judging: Judging = judge_in_turn) -
         pairs=pairs,
         cells=cells,
         comparisons=comparisons,
-        claims=claim_results(plan, results, comparisons),
+        claims=claim_results(plan, results, cells, comparisons),
         request_ratios=tuple(_request_ratios(duets, plan)),
         cpu_by_request=tuple(cpu_by_request(duets, plan)),
         shares=tuple(shares_compared(results, comparisons, duets, alone=plan.suite.alone)),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from redline.analysis.compare import compare_cells
 from redline.analysis.results import CellResult
-from redline.model import FEWEST_TRIALS, Comparison, Estimate, Metric, Plan, Suite
+from redline.model import FEWEST_TRIALS, CellReport, Comparison, Estimate, Metric, Plan, Suite
 from redline.model.claim import Claim, ClaimResult, ClaimState
 
 # They may share starts, so nothing is known of how their errors go together.
@@ -22,33 +22,47 @@ class _ClaimedNumber(NamedTuple):
 
 
 def claim_results(
-    plan: Plan, results: Mapping[str, CellResult], comparisons: Iterable[Comparison]
+    plan: Plan, results: Mapping[str, CellResult], cells: Iterable[CellReport], comparisons: Iterable[Comparison]
 ) -> tuple[ClaimResult, ...]:
-    """The result of every claim, in their order. A claim about a cell that was not run is *not measured*."""
-    cells = {cell.slug: results[cell_id] for cell_id, cell in plan.cells.items() if cell_id in results}
+    """The result of every claim, in their order. A claim about a cell that was not run is *not measured*.
+
+    `results` and `cells` are the run's judged cells, and how its report shows them.
+    """
+    by_slug = {cell.slug: cell for cell in cells if cell.role == "subject"}
     skipped = {each.slug: each.reason for each in plan.skipped}
     ratios = {(each.metric, each.cell_id, each.baseline_id): each for each in comparisons}
-    return tuple(_result(claim, cells, skipped, ratios, plan.suite) for claim in plan.suite.claims)
+    return tuple(_result(claim, by_slug, skipped, results, ratios, plan.suite) for claim in plan.suite.claims)
 
 
 _Ratios = Mapping[tuple[Metric, str, str], Comparison]
 
 
-def _result(
-    claim: Claim, cells: Mapping[str, CellResult], skipped: Mapping[str, str], ratios: _Ratios, suite: Suite
+def _result(  # noqa: PLR0913, PLR0917 - a claim, and all that a run knows of its cells
+    claim: Claim,
+    cells: Mapping[str, CellReport],
+    skipped: Mapping[str, str],
+    results: Mapping[str, CellResult],
+    ratios: _Ratios,
+    suite: Suite,
 ) -> ClaimResult:
     asked = [slug for slug in (claim.of, claim.to) if slug]
-    absent = [f"{slug}: {skipped.get(slug, 'not in this run')}" for slug in asked if not _is_run(cells.get(slug))]
+    absent = [f"{slug}: {why}" for slug in asked if (why := _absence(slug, cells, skipped))]
     if claim.missing or absent:
         return ClaimResult(claim=claim, state="not measured", measured=None, reason=claim.missing or absent[0])
     of = cells[claim.of]
-    found = _ratio(of, cells[claim.to], claim.metric, ratios, suite) if claim.to else _level(of, claim.metric)
+    if claim.to:
+        found = _ratio(results[of.cell_id], results[cells[claim.to].cell_id], claim.metric, ratios, suite)
+    else:
+        found = _level(of, results.get(of.cell_id), claim.metric)
     state, reason = _judged(claim, found)
     return ClaimResult(claim=claim, state=state, measured=found.estimate, reason=reason)
 
 
-def _is_run(cell: CellResult | None) -> bool:
-    return cell is not None and bool(cell.trials)
+def _absence(slug: str, cells: Mapping[str, CellReport], skipped: Mapping[str, str]) -> str:
+    """Why a cell was not run; empty if it was. A run that goes on has not come to all of its cells."""
+    if slug not in cells:
+        return skipped.get(slug, "not in this run")
+    return "" if cells[slug].trials or cells[slug].estimates else "not measured so far"
 
 
 def _judged(claim: Claim, found: _ClaimedNumber) -> tuple[ClaimState, str]:
@@ -62,10 +76,11 @@ def _judged(claim: Claim, found: _ClaimedNumber) -> tuple[ClaimState, str]:
     return ("differs", "") if estimate.high < claim.low or estimate.low > high else ("not known", "")
 
 
-def _level(of: CellResult, metric: Metric) -> _ClaimedNumber:
-    if bound := of.bound(metric):
+def _level(of: CellReport, result: CellResult | None, metric: Metric) -> _ClaimedNumber:
+    """The level that the report shows, or one that it has no column for."""
+    if bound := of.bounds.get(metric):
         return _ClaimedNumber(None, f"it is {bound.words}")
-    level = of.level(metric)
+    level = of.known.get(metric) or (result.level(metric) if result else None)
     return _ClaimedNumber(level, "" if level else "too few answers")
 
 

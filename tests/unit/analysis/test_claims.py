@@ -88,6 +88,13 @@ def test_cells_without_a_comparison_are_compared_by_their_trials() -> None:
     assert result.measured.method.endswith("paired by round")
 
 
+@pytest.mark.parametrize("metric", [Metric.MEAN, Metric.RECEIVED, Metric.CPU_PER_REQUEST, Metric.P99])
+def test_metrics_beyond_the_columns_of_reports(metric: Metric) -> None:
+    level = Claim(text="so", metric=metric, of=FAST, expected="> 0", low=0.0)
+    first, second = build_report(run_with(ratio(SLOW, FAST, 0.0, None, metric), level)).claims
+    assert (first.state, second.state) == ("agrees", "agrees")
+
+
 def test_levels() -> None:
     level = Claim(text="so", metric=Metric.P50, of=FAST, expected="< 1s", low=0.0, high=1e9)
     slow = Claim(text="so", metric=Metric.P50, of=FAST, expected="> 1s", low=1e9)
@@ -109,7 +116,13 @@ def test_what_is_not_measured_says_why() -> None:
     assert (first.state, first.reason) == ("not measured", f"{OTHER}: not in this run")
     assert (second.state, second.reason) == ("not measured", "it takes two machines")
     plan = run.manifest.plan.model_copy(update={"skipped": (Skipped(slug=OTHER, reason="no JDK", cause="machine"),)})
-    assert claim_results(plan, {}, ())[0].reason == f"{OTHER}: no JDK"
+    assert claim_results(plan, {}, (), ())[0].reason == f"{OTHER}: no JDK"
+
+
+def test_a_run_that_goes_on_says_what_it_has_not_come_to() -> None:
+    run = run_with(ratio(SLOW, FAST, 0.0, 1.0))
+    (result,) = build_report(run.model_copy(update={"recordings": ()})).claims
+    assert (result.state, result.reason) == ("not measured", f"{SLOW}: not measured so far")
 
 
 def duet(of: str, base: str, low: float, high: float, starts: int = 5) -> Comparison:
@@ -124,12 +137,13 @@ def test_in_duets_alone_two_ratios_to_one_baseline_give_the_third() -> None:
     run = run_with(ratio(SLOW, OTHER, 0.0, None), more={"a.b": GOOD})
     plan = run.manifest.plan
     plan = plan.model_copy(update={"suite": plan.suite.model_copy(update={"alone": False})})
-    results = judge_run(run)
+    results, cells = judge_run(run), [cell.model_copy(update={"trials": ()}) for cell in build_report(run).cells]
     base, slow, other = (next(at for at in results if at.startswith(slug)) for slug in (FAST, SLOW, OTHER))
-    (result,) = claim_results(plan, results, (duet(slow, base, 0.45, 0.55), duet(other, base, 0.9, 1.2)))
+    first, second = duet(slow, base, 0.45, 0.55), duet(other, base, 0.9, 1.2)
+    (result,) = claim_results(plan, results, cells, (first, second))
     assert result.measured is not None
     assert result.measured.interval == pytest.approx((0.45 / 1.2, 0.55 / 0.9))
     assert result.state == "agrees"
-    (alone,) = claim_results(plan, results, (duet(slow, base, 0.45, 0.55),))
+    (alone,) = claim_results(plan, results, cells, (first,))
     assert (alone.state, alone.measured) == ("not known", None)
     assert "no duet has both" in alone.reason
