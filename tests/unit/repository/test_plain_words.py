@@ -1,6 +1,7 @@
 """Rules of the house's language and style that a program can check."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,9 @@ ROOT = Path(__file__).parents[3]
 SOURCES = sorted(
     file.relative_to(ROOT) for folder in ("src/redline", "tests", "bench") for file in (ROOT / folder).rglob("*.py")
 )
+
+BEGINS_SO = re.compile(r"""["'][\s\\]*(Of|By)\b""")
+"""What the text of a file has that has such a docstring: to parse all files takes seconds."""
 
 
 def docstrings(text: str) -> Iterator[tuple[int, str]]:
@@ -21,9 +25,10 @@ def docstrings(text: str) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("file", SOURCES, ids=str)
 def test_no_docstring_begins_with_of_or_by(file: Path) -> None:
+    source = (ROOT / file).read_text()
     wrong = [
         f"{file}:{line}: {text.splitlines()[0]}"
-        for line, text in docstrings((ROOT / file).read_text())
+        for line, text in (docstrings(source) if BEGINS_SO.search(source) else ())
         if text.split()[:1] in (["Of"], ["By"])
     ]
     assert not wrong, "name the thing first"
