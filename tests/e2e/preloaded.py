@@ -1,5 +1,7 @@
 """A process that has imported `redline` and forks for every call: the import costs more CPU time than most calls.
 
+It has also imported what a call imports when it needs it, and built the models that pydantic builds at their first use.
+
 Like the script, a call is a process of its own, with its own arguments, environment, folder and output, which runs
 `main` and ends as Python does. Tests of signals, and of what happens before and during the imports, run the script.
 """
@@ -13,8 +15,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 LARGEST = 1 << 17
 """The most bytes of a call, which is a single packet."""
@@ -25,6 +30,9 @@ PATIENT = "REDLINE_TEST_PATIENT"
 HASTY = "REDLINE_TEST_HASTY"
 """Set in the environment of calls whose requests are answered wrongly: none waits 5 s for the rest of an answer."""
 HASTY_WITHIN_S = (2.0, 30.0)
+
+NOT_IMPORTED = ("redline.extras", "redline.pytest_plugin")
+"""What a call imports for itself, since it need not be there."""
 
 
 class Preloaded:
@@ -114,6 +122,26 @@ def _serve(calls: socket.socket) -> None:
     sys.exit()
 
 
+def _build_models() -> None:
+    """Import the core, and build its models."""
+    from pydantic import BaseModel  # noqa: PLC0415
+
+    import redline  # noqa: PLC0415
+
+    import_module("encodings.idna")  # of the first connection to a name
+    for module in walk_packages(redline.__path__, "redline."):
+        if not module.name.startswith(NOT_IMPORTED):
+            import_module(module.name)
+
+    def below(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
+        for each in kind.__subclasses__():
+            yield each
+            yield from below(each)
+
+    for model in set(below(BaseModel)):
+        model.model_rebuild()  # does nothing where that is done
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.path.insert(0, str(Path(sys.argv[1]).parent))
@@ -127,5 +155,6 @@ if __name__ == "__main__":
     for command in FLAGS:
         with suppress(RedlineError):  # of an extra that is not there
             execute_of(command)
+    _build_models()
     _serve(socket.socket(fileno=int(sys.argv[2])))
     main()
