@@ -1,6 +1,7 @@
 """A process that has imported `redline` and forks for every call: the import costs more CPU time than most calls.
 
-It has also imported what a call imports when it needs it, and built the models that pydantic builds at their first use.
+It has also imported what a call imports when it needs it, built the models that pydantic builds at their first
+use, and read the built-in catalogue.
 
 Like the script, a call is a process of its own, with its own arguments, environment, folder and output, which runs
 `main` and ends as Python does. Tests of signals, and of what happens before and during the imports, run the script.
@@ -122,8 +123,8 @@ def _serve(calls: socket.socket) -> None:
     sys.exit()
 
 
-def _build_models() -> None:
-    """Import the core, and build its models."""
+def _prepare() -> None:
+    """Import the core, build its models, and read its catalogue."""
     from pydantic import BaseModel  # noqa: PLC0415
 
     import redline  # noqa: PLC0415
@@ -140,11 +141,14 @@ def _build_models() -> None:
 
     for model in set(below(BaseModel)):
         model.model_rebuild()  # does nothing where that is done
+    with suppress(RedlineError):  # of a core that has none
+        read_catalogues()  # which remembers the servers of a file by its name and text
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.path.insert(0, str(Path(sys.argv[1]).parent))
+    from redline.asking.catalogues import read_catalogues
     from redline.cli.command_line import FLAGS
     from redline.cli.declaring import execute_of
     from redline.cli.main import main
@@ -155,6 +159,6 @@ if __name__ == "__main__":
     for command in FLAGS:
         with suppress(RedlineError):  # of an extra that is not there
             execute_of(command)
-    _build_models()
+    _prepare()
     _serve(socket.socket(fileno=int(sys.argv[2])))
     main()
