@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
+from pkgutil import iter_modules, walk_packages
 
 LARGEST = 1 << 17
 """The most bytes of a call, which is a single packet."""
@@ -32,7 +32,7 @@ HASTY = "REDLINE_TEST_HASTY"
 """Set in the environment of calls whose requests are answered wrongly: none waits 5 s for the rest of an answer."""
 HASTY_WITHIN_S = (2.0, 30.0)
 
-NOT_IMPORTED = ("redline.extras", "redline.pytest_plugin")
+NOT_IMPORTED = {"redline.extras", "redline.pytest_plugin"}
 """What a call imports for itself, since it need not be there."""
 
 
@@ -130,9 +130,10 @@ def _prepare() -> None:
     import redline  # noqa: PLC0415
 
     import_module("encodings.idna")  # of the first connection to a name
-    for module in walk_packages(redline.__path__, "redline."):
-        if not module.name.startswith(NOT_IMPORTED):
-            import_module(module.name)
+    for room in iter_modules(redline.__path__, "redline."):
+        if room.name not in NOT_IMPORTED:
+            for module in walk_packages(getattr(import_module(room.name), "__path__", ()), f"{room.name}."):
+                import_module(module.name)
 
     def below(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
         for each in kind.__subclasses__():
