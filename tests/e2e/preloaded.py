@@ -1,5 +1,8 @@
 """A process that has imported `redline` and forks for every call: the import costs more CPU time than most calls.
 
+It has also imported what a call imports when it needs it, built the models that pydantic builds at their first
+use, and read the built-in catalogue.
+
 Like the script, a call is a process of its own, with its own arguments, environment, folder and output, which runs
 `main` and ends as Python does. Tests of signals, and of what happens before and during the imports, run the script.
 """
@@ -13,8 +16,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules, walk_packages
 
 LARGEST = 1 << 17
 """The most bytes of a call, which is a single packet."""
@@ -25,6 +31,9 @@ PATIENT = "REDLINE_TEST_PATIENT"
 HASTY = "REDLINE_TEST_HASTY"
 """Set in the environment of calls whose requests are answered wrongly: none waits 5 s for the rest of an answer."""
 HASTY_WITHIN_S = (2.0, 30.0)
+
+NOT_IMPORTED = {"redline.extras", "redline.pytest_plugin"}
+"""What a call imports for itself, since it need not be there."""
 
 
 class Preloaded:
@@ -114,9 +123,33 @@ def _serve(calls: socket.socket) -> None:
     sys.exit()
 
 
+def _prepare() -> None:
+    """Import the core, build its models, and read its catalogue."""
+    from pydantic import BaseModel  # noqa: PLC0415
+
+    import redline  # noqa: PLC0415
+
+    import_module("encodings.idna")  # of the first connection to a name
+    for room in iter_modules(redline.__path__, "redline."):
+        if room.name not in NOT_IMPORTED:
+            for module in walk_packages(getattr(import_module(room.name), "__path__", ()), f"{room.name}."):
+                import_module(module.name)
+
+    def below(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
+        for each in kind.__subclasses__():
+            yield each
+            yield from below(each)
+
+    for model in set(below(BaseModel)):
+        model.model_rebuild()  # does nothing where that is done
+    with suppress(RedlineError):  # of a core that has none
+        read_catalogues()  # which remembers the servers of a file by its name and text
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.path.insert(0, str(Path(sys.argv[1]).parent))
+    from redline.asking.catalogues import read_catalogues
     from redline.cli.command_line import FLAGS
     from redline.cli.declaring import execute_of
     from redline.cli.main import main
@@ -127,5 +160,6 @@ if __name__ == "__main__":
     for command in FLAGS:
         with suppress(RedlineError):  # of an extra that is not there
             execute_of(command)
+    _prepare()
     _serve(socket.socket(fileno=int(sys.argv[2])))
     main()

@@ -24,7 +24,7 @@ def without_extras(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package as it is without `extras`."""
     folder = tmp_path_factory.mktemp("core")
     here = Path(redline.__file__).parent
-    shutil.copytree(here, folder / "redline", ignore=lambda at, _: {"extras", "__pycache__"} if at == str(here) else ())
+    shutil.copytree(here, folder / "redline", ignore=lambda at, _: {"extras"} if at == str(here) else ())
     assert not (folder / "redline" / "extras").exists()
     return folder
 

@@ -33,12 +33,16 @@ class Disturbed:
     base_s: float = 0.0
     now_s: float = field(default=0.0, init=False)
 
-    def speed(self, at_s: float) -> float:
-        """The share of its speed that it has at a moment."""
-        if any(start <= at_s < start + lasts for start, lasts in self.stalls):
-            return 0.0
-        shared = min((left for start, lasts, left in self.busy if start <= at_s < start + lasts), default=1.0)
-        return shared * (self.falls_to if at_s >= self.falls_at_s else 1.0)
+    def speeds(self, at_s: Floats) -> Floats:
+        """The shares of its speed that it has at moments."""
+        speeds = np.ones(len(at_s))
+        for start, lasts, left in self.busy:
+            during = (start <= at_s) & (at_s < start + lasts)
+            speeds[during] = np.minimum(speeds[during], left)
+        speeds[at_s >= self.falls_at_s] *= self.falls_to
+        for start, lasts in self.stalls:
+            speeds[(start <= at_s) & (at_s < start + lasts)] = 0.0
+        return speeds
 
     def probe(self, rate_per_s: float, rng: Generator, *, whole: bool = False) -> Evidence:
         """A probe that begins now; time goes on by its length, or until it was ended."""
@@ -112,8 +116,8 @@ class Disturbed:
     def _work(self, begin: float, lasts_s: float) -> tuple[Floats, Floats]:
         """How much it has worked by which moment, in seconds of its full speed; in the end it works as at the end."""
         moments = np.arange(0, lasts_s + 60, 0.005)
-        speeds = np.array([self.speed(begin + at) for at in moments])
-        return moments, np.concatenate([[0.0], np.cumsum(speeds[:-1]) * 0.005])
+        worked = np.cumsum(self.speeds(begin + moments)[:-1]) * 0.005
+        return moments, np.concatenate([[0.0], worked])
 
 
 def searched(search: Search, server: Disturbed, seed: int) -> object:

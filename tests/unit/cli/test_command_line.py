@@ -12,6 +12,7 @@ import pytest
 from redline.asking import places
 from redline.cli.command_line import FLAGS, AbFlags, app
 from redline.cli.declaring import execute_of
+from tests.e2e.conftest import for_each
 
 OURS = {"numpy", "scipy", "rich", "jinja2", "ruamel.yaml", "ruptures", "psutil", "redline.model"}
 HEAVY = {"pydantic", *OURS}
@@ -89,41 +90,67 @@ def test_every_command_takes_the_flags_that_are_declared() -> None:
         assert get_type_hints(execute) == {"flags": flags, "return": type(None)}
 
 
-@pytest.mark.parametrize(("line", "says"), [("help", "Usage: redline "), ("help load", "Usage: redline load ")])
-def test_help_is_a_command_too(line: str, says: str) -> None:
-    script = "import sys; sys.argv[0] = 'redline'; from redline.cli.main import main; main()"
-    command = [sys.executable, "-c", script, *line.split()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert says in done.stdout
+FORKS = """
+import os, sys
+from redline.cli.command_line import app
+from redline.cli.main import main
+folder, *lines = sys.argv[1:]
+for number, line in enumerate(lines):
+    if os.fork() == 0:
+        for stream, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(f"{folder}/{number}.{name}", os.O_WRONLY | os.O_CREAT), stream)
+        sys.argv = ["redline", *line.split()]
+        main()
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+Done = tuple[int, str, str]
+"""The exit code, stdout and stderr."""
 
 
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("loda", "no such command 'loda'. Did you mean 'load'?\n  hint: see `redline --help`"),
-        ("load u --userz 3", "no such option: --userz (Possible options: --user, --user-agent, --users)"),
-        ("ab a b --limit p99<5ms", "no such option: --limit\n  hint: use `redline limit A B`"),
-        ("ab a b -c 4", "no such option: -c\n  hint: use --load closed:N"),
-        ("ab a b --stage 1:1s", "no such option: --stage\n  hint: write the suite that this is with --write-suite"),
-        ("limit u --think 1s", "no such option: --think\n  hint: a search sends requests at a rate"),
-        ("load u --for 1m", "no such option: --for\n  hint: use -d TIME"),
-        ("limit u --speed 2x", "no such option: --speed\n  hint: a search looks for the speed of a recording"),
-        ("load u -c x", "invalid value for '-c' / '--connections' / '--users': Input should be a valid integer\n"),
-        ("load u -c 2 --users 3", "-c/--connections/--users is given twice\n  hint: it takes one value"),
-        ("run a.yaml --trials 2 --trials=2", "--trials is given twice\n"),
-        ("report x --format markdown", "there is no format markdown\n  hint: use one of html, csv, parquet, json, "),
-    ],
-)
-def test_a_command_line_that_cannot_be_read_is_one_message(line: str, says: str) -> None:
-    script = "import sys; sys.argv[0] = 'redline'; from redline.cli.main import main; main()"
-    command = [sys.executable, "-c", script, *line.split()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("redline: ")
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 2
-    assert "Value error" not in done.stderr
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
+    """Command lines that need no more than the declared flags, each in a fork of one process: an import costs most."""
+    folder, lines = tmp_path_factory.mktemp("lines"), [line for line, _ in (*HELPS, *UNREADABLE)]
+    command = [sys.executable, "-c", FORKS, str(folder), *lines]
+    codes = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.split()
+    texts = [[(folder / f"{number}.{name}").read_text() for name in ("out", "err")] for number in range(len(lines))]
+    return {line: (int(code), out, err) for line, code, (out, err) in zip(lines, codes, texts, strict=True)}
+
+
+HELPS = [("help", "Usage: redline "), ("help load", "Usage: redline load ")]
+
+
+@pytest.mark.parametrize(("line", "says"), HELPS)
+def test_help_is_a_command_too(line: str, says: str, done: dict[str, Done]) -> None:
+    code, out, err = done[line]
+    assert (code, err) == (0, "")
+    assert says in out
+
+
+UNREADABLE = [
+    ("loda", "no such command 'loda'. Did you mean 'load'?\n  hint: see `redline --help`"),
+    ("load u --userz 3", "no such option: --userz (Possible options: --user, --user-agent, --users)"),
+    ("ab a b --limit p99<5ms", "no such option: --limit\n  hint: use `redline limit A B`"),
+    ("ab a b -c 4", "no such option: -c\n  hint: use --load closed:N"),
+    ("ab a b --stage 1:1s", "no such option: --stage\n  hint: write the suite that this is with --write-suite"),
+    ("limit u --think 1s", "no such option: --think\n  hint: a search sends requests at a rate"),
+    ("load u --for 1m", "no such option: --for\n  hint: use -d TIME"),
+    ("limit u --speed 2x", "no such option: --speed\n  hint: a search looks for the speed of a recording"),
+    ("load u -c x", "invalid value for '-c' / '--connections' / '--users': Input should be a valid integer\n"),
+    ("load u -c 2 --users 3", "-c/--connections/--users is given twice\n  hint: it takes one value"),
+    ("run a.yaml --trials 2 --trials=2", "--trials is given twice\n"),
+    ("report x --format markdown", "there is no format markdown\n  hint: use one of html, csv, parquet, json, "),
+]
+
+
+@pytest.mark.parametrize(("line", "says"), UNREADABLE)
+def test_a_command_line_that_cannot_be_read_is_one_message(line: str, says: str, done: dict[str, Done]) -> None:
+    code, out, err = done[line]
+    assert (code, out) == (2, "")
+    assert err.startswith("redline: ")
+    assert says in err
+    assert err.count("\n") == 2
+    assert "Value error" not in err
 
 
 def test_without_a_command_it_shows_them() -> None:
@@ -155,10 +182,12 @@ def test_an_output_that_is_closed_is_one_message(args: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code"),
-    [("--version", 0), ("load http://127.0.0.1:1/ -d 1s", 1), ("load http://127.0.0.1:0/", 2), ("nonsense", 2)],
+    ("where", "args", "code"),
+    for_each(
+        ["2>&-", "2>/dev/full", "<&- 2>&-"],
+        [("load http://127.0.0.1:1/ -d 1s", 1), ("--version", 0), ("load http://127.0.0.1:0/", 2), ("nonsense", 2)],
+    ),
 )
-@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", "<&- 2>&-"])
 def test_a_stderr_that_cannot_be_written_changes_nothing(where: str, args: str, code: int) -> None:
     command = f"{sys.executable} -m redline {args} {where}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)

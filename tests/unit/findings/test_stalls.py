@@ -164,7 +164,7 @@ def by_tick(seen: SpeedCourse) -> Stalls:
     return found if found.period_s else found.long()
 
 
-@pytest.mark.parametrize("usual", [16, 200, 5_000])
+@pytest.mark.parametrize("usual", [16, pytest.param(200, marks=pytest.mark.long), 5_000])
 @pytest.mark.parametrize(("kind", "most"), [("plain", 1), ("noisy", 1), ("alike", 1), ("turns", 15)])
 def test_a_thousand_steady_servers_have_no_stalls(kind: str, usual: int, most: int) -> None:
     """Turns of other processes are real: three of them in a row, which come by chance, are a stall."""

@@ -3,11 +3,12 @@
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from check_jsonschema import main as check_jsonschema
+from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from redline.cli.command_line import AbFlags
@@ -51,9 +52,10 @@ def steps(workflow: Any) -> list[dict[str, Any]]:
 )
 def test_it_is_what_the_published_schemas_allow(schema: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "file.yml").write_text(text)
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(tmp_path / "file.yml")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = CliRunner().invoke(check_jsonschema, ["--builtin-schema", schema, str(tmp_path / "file.yml")])
+    assert done.exit_code == 0, done.output
+    (tmp_path / "file.yml").write_text("[]")
+    assert CliRunner().invoke(check_jsonschema, ["--builtin-schema", schema, str(tmp_path / "file.yml")]).exit_code == 1
 
 
 def test_what_runs_code_of_a_fork_can_only_read() -> None:
