@@ -166,7 +166,7 @@ LINE = _FittedLine(np.array([0.0, 10.0, 20.0]), np.zeros(3), np.full(3, 1 / 3), 
 def test_chance_of_a_line_is_least_at_its_middle() -> None:
     # Three points with a standard deviation of 3: 3 / sqrt(3) in the middle, and (10 * 3)^2 / 200 more at the ends.
     assert LINE.chance_at(10.0) == pytest.approx(sqrt(3))
-    assert LINE.chance_at(20.0) == LINE.chance_at(0.0) == pytest.approx(sqrt(3 + 4.5))
+    assert [LINE.chance_at(end) for end in (0.0, 20.0)] == pytest.approx([sqrt(3 + 4.5)] * 2)
 
 
 def test_equal_rates_show_no_slope() -> None:
