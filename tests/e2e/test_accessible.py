@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from redline.analysis import build_report
-from redline.analysis.history import build_history
+from redline.history.over_runs import build_history
 from redline.model.limits import AnyReport
 from redline.render import RENDERERS, history_page
 from tests.e2e.browsing import CHROMIUM, barriers, browser

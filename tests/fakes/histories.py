@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
-from redline.analysis.changes import Level
-from redline.analysis.history import SeenRun, Sight
+from redline.history.changes import Level
+from redline.history.over_runs import SeenRun, Sight
 from redline.model import Environment, Load, Manifest, Metric, Run
 from redline.model.run import Kind
 from redline.stats import Ratios

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator
 
-from redline.analysis.changes import steps
+from redline.history.changes import steps
 from redline.model import Metric
 from tests.fakes.histories import level
 

@@ -131,7 +131,7 @@ RENDERERS: Mapping[str, Renderer] = {
 
 def history_page(history: History) -> bytes:
     """The page of a history, which has courses and no plots."""
-    from redline.report import history_page as history_sections  # noqa: PLC0415 - no other report needs it
+    from redline.history import page as history_sections  # noqa: PLC0415 - no other report needs it
 
     return html.render(history_sections.page(history))
 

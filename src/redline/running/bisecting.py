@@ -13,9 +13,9 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from redline.analysis.bisecting import Bisecting
 from redline.errors import BuildError, DriveError, LaunchError, NotStoredError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
+from redline.history.bisecting import Bisecting
 from redline.model import Manifest, Metric, Plan, Report, Suite
 from redline.model.bisection import BisectedCommit, Bisection, CommitDuet
 from redline.model.catalogue import Revision

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from redline.analysis.history import SeenRun, see
 from redline.errors import StoreError
+from redline.history.over_runs import SeenRun, see
 from redline.model import Cell
 from redline.model.history import LeftOut
 from redline.storage.archive import left_out

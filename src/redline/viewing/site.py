@@ -19,15 +19,15 @@ from urllib.parse import parse_qs, quote, unquote
 from redline import render as pages
 from redline.analysis.comparing import ComparedRun, compare_two
 from redline.analysis.environments import grave
-from redline.analysis.history import SeenRun, build_history
 from redline.document.blocks import Line, Page, Prose, Span, Watch, line
 from redline.errors import RedlineError, UsageError
 from redline.files import open_beneath
+from redline.history.over_runs import SeenRun, build_history
+from redline.history.page import page as history_page
 from redline.model import Grade
 from redline.model.history import LeftOut
 from redline.render.html import ServedPage, render_served
 from redline.report.compared_page import compared_page
-from redline.report.history_page import page as history_page
 from redline.report.listing import linked, listing_page, said_page
 from redline.running.histories import see_stored
 from redline.running.judging import judging_of

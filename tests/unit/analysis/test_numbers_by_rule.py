@@ -13,7 +13,6 @@ import pytest
 
 from redline.analysis import build_report, trials
 from redline.analysis.capacity import capacities
-from redline.analysis.history import see
 from redline.analysis.objectives import objective_results
 from redline.analysis.results import judge_run
 from redline.api.amounts import BoundedAmount
@@ -25,6 +24,7 @@ from redline.findings import RULES, Rule
 from redline.findings.over_time import RATE_CHANGED
 from redline.findings.trial import judge_trial
 from redline.findings.validity import CHANGES_IN_TIME
+from redline.history.over_runs import see
 from redline.model import (
     SHOWN,
     Cell,

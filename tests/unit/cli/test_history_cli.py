@@ -8,10 +8,10 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
-from redline.analysis.history import SeenRun, build_history, overlooked
 from redline.cli.command_line import app
 from redline.cli.commands.history import gate
 from redline.errors import RedlineError, StoreError, UsageError
+from redline.history.over_runs import SeenRun, build_history, overlooked
 from redline.model import Metric
 from redline.model.history import History, LeftOut
 from redline.storage.archive import open_archive

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from redline.analysis.bisecting import Bisecting
 from redline.document.blocks import Prose, Table, words
 from redline.errors import BuildError, DriveError, NotStoredError, RedlineError, StoreError, UsageError
+from redline.history.bisecting import Bisecting
+from redline.history.bisection_sections import answer, chances, change, sections
 from redline.model import Metric
 from redline.model.bisection import BisectedCommit, Bisection, CommitDuet, PrintedNumber
 from redline.model.catalogue import Revision
-from redline.report.bisection import answer, chances, change, sections
 from redline.running import bisecting
 from redline.running.bisecting import BisectStore, DuetOfCommit, _duet_of, search
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from redline.analysis.history import SeenRun, build_history
 from redline.cli.show import Terminal
 from redline.document.blocks import Medium
 from redline.errors import RedlineError
+from redline.history.over_runs import SeenRun, build_history
+from redline.history.sections import OUTLINE
 from redline.model import Histogram, Metric, Report, Run
 from redline.model.limits import AnyReport
 from redline.render import RENDERERS, history_page, markdown, summary, terminal
-from redline.report.history import OUTLINE
 from redline.running.histories import see_stored
 from redline.running.views import report_of
 from redline.storage.runs import RunStore

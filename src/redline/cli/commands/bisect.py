@@ -7,7 +7,6 @@ from pathlib import Path, PurePath
 import typer
 from rich.console import Console
 
-from redline.analysis.bisecting import LITTLE
 from redline.asking import places
 from redline.asking.naming import naming
 from redline.asking.opening import source_of
@@ -24,12 +23,13 @@ from redline.cli.show import insist, show, write_json
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
 from redline.errors import UsageError
+from redline.history.bisecting import LITTLE
+from redline.history.bisection_sections import chances, change, sections
 from redline.launching.history import CommitHistory, history_between
 from redline.launching.revisions import Repository
 from redline.model import Metric
 from redline.model.bisection import BisectedCommit, Bisection, PrintedNumber
 from redline.quantities import parse_duration
-from redline.report.bisection import chances, change, sections
 from redline.running.assembly import Workplace
 from redline.running.bisecting import BisectStore, CommitMeasurement, DuetOfCommit, search
 from redline.running.manifests import Source

@@ -8,8 +8,6 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
-from redline.analysis.changes import FEWEST_RUNS
-from redline.analysis.history import SeenRun, build_history, overlooked, regressions, silent
 from redline.analysis.other_results import lines_of
 from redline.asking.asks import split
 from redline.asking.naming import at_least_one
@@ -22,10 +20,12 @@ from redline.document.blocks import Medium
 from redline.entry_points import extra
 from redline.errors import RedlineError, UsageError
 from redline.findings import merged_by_text
+from redline.history.changes import FEWEST_RUNS
+from redline.history.over_runs import SeenRun, build_history, overlooked, regressions, silent
+from redline.history.sections import OUTLINE
 from redline.model import Cell, Grade
 from redline.model.history import History, OtherLine
 from redline.render import history_page, markdown
-from redline.report.history import OUTLINE
 from redline.running.histories import see_stored
 from redline.storage.archive import Archive, open_archive
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from redline.analysis.changes import FEWEST_RUNS, noise, steps
+from redline.history.changes import FEWEST_RUNS, noise, steps
 from redline.model import Metric, Verdict
 from redline.stats import Quantiles, Ratios
 from redline.stats.samples import pooled

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from redline.analysis.history import SeenRun, build_history, regressions, see, silent
 from redline.document.blocks import Medium
+from redline.history import sections as lines
+from redline.history.over_runs import SeenRun, build_history, regressions, see, silent
 from redline.model import Environment, Metric, Run, Skipped, Verdict
 from redline.model.history import History, LeftOut
 from redline.render import markdown
-from redline.report import history as lines
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.histories import CELL, comparison, level_series, seen
 from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simulated_run

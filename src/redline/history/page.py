@@ -6,9 +6,9 @@ from redline.document import format as fmt
 from redline.document.blocks import Column, Fold, Head, Page, Prose, Section, Table, TextCell, key, line, words
 from redline.document.figures import Courses, RunCourse
 from redline.document.outline import Chapter, Outline
+from redline.history import sections as texts
 from redline.model import Estimate
 from redline.model.history import Followed, History
-from redline.report import history as texts
 from redline.report.other_results import other_sections
 
 _KEY = (

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from redline.analysis.changes import FEWEST_RUNS
-from redline.analysis.history import silent
 from redline.document import format as fmt
 from redline.document.blocks import Column, Head, Line, Medium, Prose, Section, Table, TableCell, TextCell, line
 from redline.document.outline import Chapter, Outline
+from redline.history.changes import FEWEST_RUNS
+from redline.history.over_runs import silent
 from redline.model import Verdict
 from redline.model.history import Change, Followed, History, HistoryPoint
 from redline.report.bars import bars

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from redline.analysis.history import build_history
 from redline.cli.command_line import app
 from redline.document.figures import Courses, RunCourse
+from redline.history.over_runs import build_history
+from redline.history.page import page
 from redline.model import Environment, Verdict
 from redline.model.history import History
 from redline.render import history_page
 from redline.render.html.courses import HEIGHT, draw_course
-from redline.report.history_page import page
 from tests.fakes.histories import level_series, seen
 from tests.fakes.recordings import simulated_environment
 

@@ -9,13 +9,13 @@ from pathlib import PurePath
 from typing import Literal
 
 from redline.analysis.cells import server_facts
-from redline.analysis.changes import Level, Step, standing, steps
 from redline.analysis.compare import metrics_asked, refused_for_rate
 from redline.analysis.duet import Duet, duets_of
 from redline.analysis.environments import differences, eras_of
 from redline.analysis.own_servers import own_server
 from redline.analysis.results import CellResult, judge_run, too_few_for
 from redline.findings import is_valid
+from redline.history.changes import Level, Step, standing, steps
 from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut, OtherLine
 from redline.stats import LogRatios, pooled
