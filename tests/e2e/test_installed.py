@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -154,6 +155,22 @@ def test_the_wheels_are_small_and_for_any_linux(wheels: list[Path]) -> None:
     assert lab.name.endswith("-py3-none-any.whl")
     assert "manylinux_2_17" in engine.name
     assert sum(wheel.stat().st_size for wheel in wheels) < 12_000_000
+
+
+def test_the_static_engine_loads_a_server_without_a_library(wheels: list[Path], oracle: Path) -> None:
+    del wheels  # it is built beside them
+    built = [*(CHECKOUT / "dist").glob("redline-engine-*-linux-musl")]
+    if not built:
+        pytest.skip("Rust has no standard library for musl here")
+    linked = subprocess.run(["ldd", built[0]], capture_output=True, text=True, check=False)
+    assert re.search("not a dynamic executable|statically linked", linked.stdout + linked.stderr)
+    with subprocess.Popen([oracle, "null"], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        url = f"http://{server.stdout.readline().split()[-1]}/"
+        command = [str(built[0]), "load", url, "-d", "300ms"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        server.terminate()
+    assert "throughput" in done.stdout, done.stderr
 
 
 def test_the_wheel_brings_the_plugin_of_pytest(wheels: list[Path]) -> None:
