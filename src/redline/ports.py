@@ -270,7 +270,8 @@ class Drive(LoadOptions):
 
     `is_warm` is called after every interval of the warm-up, in a duet after every block (`DuetBlock`); once it returns
     true, the measurement begins at the end of a later interval or block. Without it the warm-up has a fixed length.
-    `pids` are the server's processes, whose CPU time is read at both ends of the measurement.
+    `pids` are the server's processes, whose CPU time is read at both ends of the measurement. `overrun_ns`: so much
+    later than planned it may end.
     """
 
     cell: Cell
@@ -280,6 +281,7 @@ class Drive(LoadOptions):
     workers: int
     pids: tuple[int, ...] = ()
     is_warm: Callable[[Any], bool] | None = None
+    overrun_ns: int = 0
 
     @classmethod
     def of(cls, options: LoadOptions, cell: Cell, endpoint: Endpoint, seed: int, cpus: tuple[int, ...]) -> "Drive":
@@ -295,7 +297,8 @@ class DuetDrive:
     `pids` are the processes by server, the server of `drive` first; empty for a server that Redline did not start. A
     slice takes `slice_ns`, up to `longest_slice_ns` for slow servers; its first `guard_ns` are not measured. If
     `parallel`, all servers are loaded at the same time by `workers` on separate CPUs, in order in the drive's `cpus`.
-    If `last_is_first`, the last server is the first once more, and shares its slices: all serve for as long.
+    If `last_is_first`, the last server is the first once more, and shares its slices: all serve for as long. Where the
+    time has no room for `fewest_blocks`, the warm-up ends early for them, and all may last for `longest_ns`.
     """
 
     drive: Drive
@@ -304,6 +307,8 @@ class DuetDrive:
     slice_ns: int
     longest_slice_ns: int
     guard_ns: int
+    fewest_blocks: int = 0
+    longest_ns: int = 0
     parallel: bool = False
     last_is_first: bool = False
     on_block: Callable[[DuetBlock], None] = field(default=lambda _block: None)

@@ -61,18 +61,20 @@ class RunsCompared:
 
 
 def compare_runs(base: Run, other: Run, theirs: Results, ours: Results) -> RunsCompared:
-    """Compare the subjects of both runs, `other` over `base`, in every compared metric, with the base's threshold.
+    """Compare the subjects of both runs, `other` over `base`, in every compared metric, as the base says.
 
     `theirs` are the judged cells of `base`, and `ours` those of `other`, by their ids.
     """
-    threshold = base.manifest.plan.suite.threshold
+    suite = base.manifest.plan.suite
     return RunsCompared(
         comparisons=with_verdicts(
             [
-                compare_cells(cell, theirs[cell_id], metric, threshold, by_round=False)
+                compare_cells(
+                    cell, theirs[cell_id], metric, suite.threshold, by_round=False, asked=metrics_written(suite)
+                )
                 for cell_id, cell in ours.items()
                 if cell_id in theirs and cell.cell.role == "subject"
-                for metric in COMPARED
+                for metric in dict.fromkeys((*COMPARED, *(metrics_written(suite) or ())))
             ],
             lambda comparison: Question(
                 f"{comparison.metric.words} of {other.manifest.name} against {base.manifest.name}",
@@ -183,8 +185,13 @@ def compare_in_suite(  # noqa: PLR0913 - two cells, in what, by what rules, and 
             refused="not known in a duet" if duet else f"no start with both was measured{why and f': {why}'}",
         )
         return _with_caveat(in_duet(blank, duet), duet) if duet and known else blank
-    alone = compare_cells(cell, baseline, metric, suite.threshold, asked=asked if suite.metric else None)
+    alone = compare_cells(cell, baseline, metric, suite.threshold, asked=metrics_written(suite))
     return in_duet(alone, duet) if duet and known else alone
+
+
+def metrics_written(suite: Suite) -> tuple[Metric, ...] | None:
+    """The only metric that a suite judges, if it names one."""
+    return (suite.metric,) if suite.metric is not None else None
 
 
 def metrics_asked(load: Load, suite: Suite, duet: Duet | None = None) -> tuple[Metric, ...]:

@@ -17,6 +17,7 @@ from redline.findings.served import Counts, Growths, at_equal_counts, growths, i
 from redline.findings.starts import (
     BASELINE,
     COMPARED,
+    block_ns,
     counted,
     failing,
     is_whole,
@@ -41,7 +42,9 @@ from redline.model.duet import TargetTraffic
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
 from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts, shares_around
-from redline.stats.trials import MESSAGE_QUANTILES, message_times
+from redline.stats.trials import MESSAGE_QUANTILES, enough, message_times
+from redline.suite.budget import advised, longest_of_conversations_ns
+from redline.wording import part
 
 
 def _quantile(metric: Metric) -> float:
@@ -101,7 +104,8 @@ class Duet:
             return ratio and replace(ratio, bias=self._to_come + self._by_counts(metric))
         targets = [traffic_of(start).targets[place] for start in self.counting for place in (BASELINE, -1)]
         moved = self._moved([_times(target, metric) or Histogram() for target in targets], _quantile(metric))
-        return replace(ratio, bias=self._to_come + self._by_counts(metric) + moved)
+        to_come = self._to_come_of_conversations if metric in MESSAGE_QUANTILES else self._to_come
+        return replace(ratio, bias=to_come + self._by_counts(metric) + moved)
 
     @cached_property
     def _gaps(self) -> dict[Metric, str]:
@@ -169,7 +173,26 @@ class Duet:
             return f"{' and '.join(silent)} gave no right answer in the slices that were measured"
         if any(self._slices.get(metric, ())):
             return "in so few slices with answers the servers cannot be told apart from the order in which they ran"
-        return f"{metric} is not known of every server of a start"
+        if metric not in MESSAGE_QUANTILES:
+            return f"{metric} is not known of every server of a start"
+        return self._too_few_messages(metric)
+
+    def _too_few_messages(self, metric: Metric) -> str:
+        """Which server had too few of the times of messages, and how long a comparison with enough takes."""
+        name, q = MESSAGE_QUANTILES[metric]
+
+        def times(start: DuetRecording, at: int) -> int:
+            streams = traffic_of(start).targets[at].streams
+            known = streams.times(name) if streams else None
+            return known.count if known is not None else 0
+
+        places = (BASELINE, self.target)
+        had, at = min((max(times(start, at) for start in self.starts), at) for at in places)
+        said = f"a start had {had:,} of {self.names[places.index(at)]}, and {metric} needs {enough(q):,}"
+        lasted_ns = max(block_ns(start) * (len(measured(traffic_of(start))) + 1) for start in self.starts)
+        needed_ns = lasted_ns * enough(q) // max(had, 1)
+        text = advised(lambda budget_ns: longest_of_conversations_ns(budget_ns, 1, once=self.attached) >= needed_ns)
+        return f"{said}: give {part('budget', text)}" if had and text else said
 
     def logs(self, metric: Metric) -> LogRatios:
         """The log ratios of all starts that have the metric."""
@@ -349,6 +372,7 @@ class Duet:
             _counted=self._counted[:starts],
             _slices={metric: slices[:starts] for metric, slices in self._slices.items()},
             _course_of=self._course_of[:starts],
+            _course_of_conversations=self._course_of_conversations[:starts],
         )
         return made
 
@@ -406,8 +430,19 @@ class Duet:
         return still_to_come(self._courses)
 
     @cached_property
+    def _to_come_of_conversations(self) -> float:
+        return still_to_come(self._counting_of(self._course_of_conversations))
+
+    @cached_property
     def _course_of(self) -> list[Course]:
         """The courses of all starts."""
+        return self._courses_by(of_conversations=False)
+
+    @cached_property
+    def _course_of_conversations(self) -> list[Course]:
+        return self._courses_by(of_conversations=True)
+
+    def _courses_by(self, *, of_conversations: bool) -> list[Course]:
         return [
             course(
                 traffic_of(start).blocks,
@@ -415,6 +450,7 @@ class Duet:
                 self._against_baseline,
                 are_cold=cold,
                 saturates=self.saturates,
+                of_conversations=of_conversations,
             )
             for start, blocks, cold in zip(self.even, self._counted, self._cold, strict=True)
         ]
@@ -422,7 +458,10 @@ class Duet:
     @property
     def _courses(self) -> list[Course]:
         """The courses of the starts that count."""
-        return [course for course, out in zip(self._course_of, self._left_out, strict=True) if not out]
+        return self._counting_of(self._course_of)
+
+    def _counting_of(self, courses: Sequence[Course]) -> list[Course]:
+        return [course for course, out in zip(courses, self._left_out, strict=True) if not out]
 
     def _was_cold(self, start: DuetRecording) -> bool:
         """Whether the servers of a start were not warm before the measurement.

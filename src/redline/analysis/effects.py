@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from redline.analysis.compare import Question, compare_cells, with_verdicts
+from redline.analysis.compare import Question, compare_cells, metrics_written, with_verdicts
 from redline.analysis.results import CellResult, subjects_by_name
 from redline.model import COMPARED, Comparison, Effect, Metric, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
@@ -35,9 +35,9 @@ def effects(
                     axis=axis,
                     value=value,
                     reference=reference,
-                    comparison=compare_cells(cell, other, metric, suite.threshold),
+                    comparison=compare_cells(cell, other, metric, suite.threshold, asked=metrics_written(suite)),
                 )
-                for metric in COMPARED
+                for metric in dict.fromkeys((*COMPARED, *(metrics_written(suite) or ())))
             ]
     axes = {_key(effect.comparison): effect.axis for effect in made}
     alone = [effect.comparison for effect in made if _key(effect.comparison) not in known]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from redline.analysis.compare import Question, compare_cells, same_rounds, with_verdicts
+from redline.analysis.compare import Question, compare_cells, metrics_written, same_rounds, with_verdicts
 from redline.analysis.results import CellResult
 from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Waterfall
 from redline.stats import paired_difference, sample_of
@@ -98,7 +98,8 @@ class _Bearing:
 
     def _compared(self, cell: CellResult, other: CellResult, metric: Metric) -> Comparison:
         known = self.known.get((cell.id, other.id, metric))
-        return known or compare_cells(cell, other, metric, self.plan.suite.threshold)
+        suite = self.plan.suite
+        return known or compare_cells(cell, other, metric, suite.threshold, asked=metrics_written(suite))
 
     def _why_missing(self, slug: str) -> str:
         cell = f"{slug}.{self.scenario}.{self.load}"

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from redline.findings.starts import BASELINE, block_ns, failing, is_whole, why_lost
-from redline.findings.warm_duet import FEWEST_MEASURED
+from redline.findings.warm_duet import FEWEST_MEASURED, FEWEST_OF_COURSE
 from redline.model import AttachedServer, DuetRecording, LostStarts, Run
 from redline.quantities import duration
-from redline.suite.budget import start_times
-
-_BUDGETS_S = {"20s": 20, "30s": 30, "60s": 60, "2m": 120, "3m": 180, "5m": 300, "10m": 600, "20m": 1200}
-"""The budgets of which one is advised."""
+from redline.suite.budget import advised, longest_of_conversations_ns, start_times
+from redline.wording import part
 
 
 def lost_starts(run: Run) -> tuple[LostStarts, ...]:
@@ -64,7 +62,16 @@ def _longer(run: Run, start: DuetRecording, needed_ns: int) -> str:
     parts = len(suite.scenarios) * len(suite.loads)
     once = all(isinstance(variant.entry, AttachedServer) for variant in suite.variants)
     servers = len(start.cell_ids)
-    for text, seconds in _BUDGETS_S.items():
-        if start_times(seconds * 10**9, servers, parts, once=once).measure_ns * servers >= needed_ns:
-            return f"give --for {text}"
+    talks = any(request.stream is not None for scenario in suite.scenarios for request in scenario.requests)
+    # Their blocks have precedence over the warm-up, which has one at least.
+    whole_ns = needed_ns // FEWEST_MEASURED * (FEWEST_OF_COURSE + 1)
+
+    def fits(budget_ns: int) -> bool:
+        longest_ns = longest_of_conversations_ns(budget_ns, parts, once=once) if talks else 0
+        return longest_ns >= whole_ns or (
+            start_times(budget_ns, servers, parts, once=once).measure_ns * servers >= needed_ns
+        )
+
+    if text := advised(fits):
+        return f"give {part('budget', text)}"
     return "such answers take too long for a comparison in turn: `redline run` compares trials of each server alone"

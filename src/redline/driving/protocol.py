@@ -138,6 +138,8 @@ def duet_job(duet: DuetDrive) -> dict[str, Any]:
             "longest_slice_ns": duet.longest_slice_ns,
             "guard_ns": duet.guard_ns,
             "pids": [list(pids) for pids in duet.pids],
+            **({"fewest_blocks": duet.fewest_blocks} if duet.fewest_blocks else {}),
+            **({"longest_ns": duet.longest_ns} if duet.longest_ns else {}),
             **({"parallel": True} if duet.parallel else {}),
             **({"last_is_first": True} if duet.last_is_first else {}),
         }
@@ -195,12 +197,16 @@ def deadline_ns(drive: Drive) -> int:
         users = max(cell.load.connections, journey.users or 0)
         of_each_ns = cell.timeout_ns + users * OF_EACH_LOGIN_NS
         connect_ns += len(journey.once) * of_each_ns + THINKS_AT_MOST * thinks_ns
-    return connect_ns + cell.warmup_ns + cell.load.duration_ns + _drain_ns(cell) + SLACK_NS
+    return connect_ns + cell.warmup_ns + cell.load.duration_ns + drive.overrun_ns + _drain_ns(cell) + SLACK_NS
 
 
 def _drain_ns(cell: Cell) -> int:
-    """Return how long the engine waits for the last answers: streams that began before the end may go on."""
-    return cell.timeout_ns + cell.scenario.longest_stream_ns
+    """Return how long the engine waits for the last answers: streams that began before the end may go on.
+
+    Those that end after so many messages may take as long as the load.
+    """
+    by_count = cell.load.duration_ns if cell.scenario.counts_messages else 0
+    return cell.timeout_ns + max(cell.scenario.longest_stream_ns, by_count)
 
 
 def interval_ns(duration_ns: int, *, watched: bool = False) -> int:

@@ -138,6 +138,8 @@ def _of_endless_streams(cell: Cell) -> str | None:
     """Advice for conversations that nothing ends; None if there are none."""
     if any(request.stream and not request.stream.is_bounded for request in cell.scenario.requests):
         return "Say how far conversations are followed: `until` so many messages, or `for` so long."
+    if cell.scenario.counts_messages:
+        return "Load for longer than a conversation takes, or end it after fewer messages (`until`) or a time (`for`)."
     return None
 
 

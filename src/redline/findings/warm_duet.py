@@ -121,14 +121,21 @@ class Course:
     cold: float | None
 
 
-def course(
-    blocks: Sequence[DuetBlock], counted: int, contrast: Floats, *, are_cold: bool, saturates: bool = True
+def course(  # noqa: PLR0913 - of what, and by what
+    blocks: Sequence[DuetBlock],
+    counted: int,
+    contrast: Floats,
+    *,
+    are_cold: bool,
+    saturates: bool = True,
+    of_conversations: bool = False,
 ) -> Course:
     """The course of a start; the last `counted` of its blocks give its ratio.
 
-    `contrast` weights the logarithms of its servers. `saturates` as in `DuetWarmth`.
+    `contrast` weights the logarithms of its servers. `saturates` as in `DuetWarmth`. `of_conversations`: by how long
+    they take instead, if the servers decide it: the CPU time of a server that waits says little of its gaps.
     """
-    cost = cost_of(blocks, saturates=saturates)
+    cost = _lengths if of_conversations and saturates else cost_of(blocks, saturates=saturates)
     if cost is None:
         return Course(0.0, math.inf, None)
     before, measured = _log_costs(blocks[:-counted], cost), _log_costs(blocks[-counted:], cost)
@@ -234,6 +241,20 @@ def _cpu_costs(block: DuetBlock) -> list[float] | None:
 def _wall_costs(block: DuetBlock) -> list[float] | None:
     """Wall time of a request to every server; None if any server answered nothing."""
     return _costs(block, lambda mine: sum(slice_.measured_ns for slice_ in mine), lambda slice_: slice_.measured)
+
+
+def _lengths(block: DuetBlock) -> list[float] | None:
+    """How long conversations with every server took, in the shorter of its slices: what disturbs lengthens one.
+
+    A slice lasts until its last answer, since a conversation may outlast it. None if any has no answer.
+    """
+    lengths: dict[int, float] = {}
+    for slice_ in block.slices:
+        if not slice_.completed:
+            return None
+        length = (slice_.end_ns - slice_.start_ns) / slice_.completed
+        lengths[slice_.target] = min(length, lengths.get(slice_.target, length))
+    return [length for _, length in sorted(lengths.items())]
 
 
 def _costs(

@@ -247,6 +247,12 @@ class Scenario(Frozen):
         return max((request.stream.for_ns or 0 for request in self.requests if request.stream), default=0)
 
     @property
+    def counts_messages(self) -> bool:
+        """Whether a stream ends after so many messages alone, however long they take."""
+        streams = (request.stream for request in self.requests if request.stream is not None)
+        return any(stream.until is not None and stream.for_ns is None for stream in streams)
+
+    @property
     def statuses(self) -> frozenset[int]:
         """The expected statuses of all requests."""
         return frozenset(status for request in self.requests for status in request.expect.statuses)

@@ -31,6 +31,7 @@ from redline.report.objectives import mark, objective_line
 from redline.report.overall import headline_lines, study_lines
 from redline.report.views import comparisons_by_cell, groups, invalid_reason, only_judged, tally
 from redline.search.times import FEW_ERRORS
+from redline.stats.trials import MESSAGE_QUANTILES
 
 TITLE = "The answer, in words"
 _MOST = 12
@@ -46,11 +47,12 @@ _FEW = 0.01
 """The share of failed requests below which something else explains a missed objective."""
 
 _PERCENTILES = (Metric.P99, Metric.P95, Metric.P90, Metric.P75, Metric.P50)
-_SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, *_PERCENTILES)
+_TIMES = (*_PERCENTILES, *MESSAGE_QUANTILES)
+_SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, *_TIMES)
 _WORDS = {
     Metric.CPU_PER_REQUEST: ("needs", "CPU per request", "more", "less"),
     Metric.THROUGHPUT: ("answers", "requests", "more", "fewer"),
-    **{metric: ("has", metric.words, "higher", "lower") for metric in _PERCENTILES},
+    **{metric: ("has", metric.words, "higher", "lower") for metric in _TIMES},
 }
 """The verb, the noun, and the words for a higher and a lower value; percentiles are higher or lower."""
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
@@ -445,7 +447,7 @@ def difference(comparison: Comparison, against: str = "") -> str:
     about = f"{bounds}{fmt.immaterial(comparison)}"
     if factor is not None and ratio > 1:
         return f"{verb} {size} the {noun}{f' of {against}' if against else ''}{about}"
-    if comparison.metric in _PERCENTILES:
+    if comparison.metric in _TIMES:
         return f"{verb} a {noun} {size} {word}{than}{about}"
     return f"{verb} {size} {word} {noun}{than}{about}"
 

@@ -103,7 +103,7 @@ def _duets(report: Report) -> Prose | None:
     how = (
         "at the same time, each on cores of its own, which were drawn for each start"
         if any(duet.parallel for _, duet in duets)
-        else "in turn, in slices of 10 to 50 ms"
+        else "in turn, in short slices"
     )
     text = (
         f"Ratios of {metrics} are of **duets**: both servers were alive at once and loaded {how}, on fresh starts, so "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
-from redline.findings.warm_duet import DuetWarmth, are_warm
+from redline.findings.warm_duet import FEWEST_OF_COURSE, DuetWarmth, are_warm
 from redline.model import (
     Cell,
     Closed,
@@ -55,8 +55,9 @@ class DuetStart:
     """Duets of the same servers, which are started once and serve the duets in turn.
 
     `logs` gives the folder for the logs of a duet. With `keep_interrupted`, Ctrl-C ends a load early and keeps what was
-    measured. With `same_answers`, servers that answer differently fail before the load. `log_is_kept`: whether the
-    user can read the logs afterwards. `profilers` makes those of a sampled duet's servers.
+    measured. `longest_ns` is how long a duet may take where conversations need it. With `same_answers`, servers that
+    answer differently fail before the load. `log_is_kept`: whether the user can read the logs afterwards. `profilers`
+    makes those of a sampled duet's servers.
     """
 
     planned: tuple[PlannedDuet, ...]
@@ -65,6 +66,7 @@ class DuetStart:
     on_begin: Callable[[PlannedDuet], None] = lambda _planned: None
     on_block: Callable[[PlannedDuet, DuetBlock], None] = lambda _planned, _block: None
     keep_interrupted: bool = False
+    longest_ns: int = 0
     same_answers: bool = False
     log_is_kept: bool = True
     profilers: Callable[[PlannedDuet], tuple[Profiler, ...]] = lambda _planned: ()
@@ -254,9 +256,13 @@ def _launched(
     return launched(tools.launcher, launches, running)
 
 
+def _has_conversations(cell: Cell) -> bool:
+    return any(request.stream is not None for request in cell.scenario.requests)
+
+
 def _longest_slice_ns(cell: Cell) -> int:
     """The longest slice. A slice has to hold several exchanges, and a conversation may take seconds."""
-    if all(request.stream is None for request in cell.scenario.requests):
+    if not _has_conversations(cell):
         return LONGEST_SLICE_NS
     return min(max(cell.load.duration_ns // _SLICES_OF_CONVERSATIONS, LONGEST_SLICE_NS), _LONGEST_OF_ALL_NS)
 
@@ -302,16 +308,22 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         on_start=started,
         on_remote=abort.started_on_hosts,
     )
+    talks = _has_conversations(cells[0])
+    longest_ns = start.longest_ns if talks else 0
+    drive = _drive(cells, servers, options, turn, cpus)
     runtimes = {runtime for cell in cells for runtime in cell.variant.runtimes}.union(*(s.runtimes for s in servers))
     duet = DuetDrive(
-        drive=_drive(cells, servers, options, turn, cpus),
+        drive=replace(drive, overrun_ns=longest_ns),
         other_servers=tuple(
             (cell.variant, server.endpoint) for cell, server in zip(cells[1:], servers[1:], strict=True)
         ),
         pids=watches.pids,
         slice_ns=max(SLICE_NS.get(runtime, DEFAULT_SLICE_NS) for runtime in runtimes),
         longest_slice_ns=_longest_slice_ns(cells[0]),
-        guard_ns=max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
+        # Conversations that outlast a slice all begin in its guard.
+        guard_ns=0 if talks else max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
+        fewest_blocks=FEWEST_OF_COURSE if talks else 0,
+        longest_ns=longest_ns,
         parallel=bool(planned.places),
         last_is_first=servers[0].facts is None and not planned.places,
         on_block=seen,

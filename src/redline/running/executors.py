@@ -12,6 +12,7 @@ from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools
 from redline.running.trial import Made, Step, TrialListener, TrialOptions, run_trial
 from redline.storage.runs import RunStore
+from redline.suite.budget import longest_of_conversations_ns
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class LocalExecutor:
 
     def _duets(self, planned: tuple[PlannedDuet, ...]) -> DuetStart:
         plan = self.plan
+        budget_ns = (plan.suite.auto.budget_ns if plan.suite.auto else None) or 0
+        duets = sum(duet.round == planned[0].round for duet in plan.duets)
         return DuetStart(
             planned,
             plan.cells,
@@ -59,6 +62,7 @@ class LocalExecutor:
             on_begin=lambda duet: self.listener.duet_started(duet, cells_of(plan, duet)),
             on_block=self.listener.block_seen,
             keep_interrupted=not plan.suite.alone,
+            longest_ns=longest_of_conversations_ns(budget_ns, duets, once=False),
             same_answers=plan.suite.same_answers,
             log_is_kept=self.log_is_kept,
             profilers=self._samplers,

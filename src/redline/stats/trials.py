@@ -69,11 +69,11 @@ def message_times(streams: StreamTraffic | None, metric: Metric) -> Histogram | 
 
 def enough_beyond(count: int, q: float) -> bool:
     """Whether `count` requests are enough for their quantile `q`; for the lower half any number is."""
-    return count >= _enough(q)
+    return count >= enough(q)
 
 
 @cache
-def _enough(q: float) -> int:
+def enough(q: float) -> int:
     """The fewest requests of which, but for rounding, `FEWEST_BEYOND` lie beyond the quantile."""
     needed = requests_needed(q)
     while needed > 1 and round((needed - 1) * (1 - q), 6) >= FEWEST_BEYOND:

@@ -5,6 +5,7 @@ But a start with cold servers is worth little, and nobody knows beforehand what 
 detected (`findings.warm_duet`), so the times here are maxima; the time left over goes into further starts.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MOST_COMPARED = 3
@@ -26,6 +27,9 @@ _MEASURED = 1 / 6
 """The share of a start that is measured, after its warm-ups."""
 _MEASURED_ONCE = 3 / 4
 """The measured share of the only start of servers that are already running."""
+_LONGEST_OF_CONVERSATIONS_NS = 3600_000_000_000
+"""The engine's limit."""
+_ADVISED_S = {"20s": 20, "30s": 30, "60s": 60, "2m": 120, "3m": 180, "5m": 300, "10m": 600, "20m": 1200, "1h": 3600}
 
 
 @dataclass(frozen=True)
@@ -63,3 +67,13 @@ def start_times(budget_ns: int, servers: int, parts: int = 1, *, once: bool) -> 
 def most_starts(budget_ns: int, shortest_ns: int) -> int:
     """The maximum number of starts in a budget, if every start takes at least `shortest_ns`."""
     return max(FEWEST_STARTS, -(-budget_ns // max(shortest_ns, 1)))
+
+
+def advised(fits: Callable[[int], bool]) -> str:
+    """The first advised budget that fits, given in nanoseconds: `5m`; empty if none does."""
+    return next((text for text, seconds in _ADVISED_S.items() if fits(seconds * 10**9)), "")
+
+
+def longest_of_conversations_ns(budget_ns: int, duets: int, *, once: bool) -> int:
+    """How long a start may load servers, if as many duets share the budget: conversations may need more than usual."""
+    return min(budget_ns // max(duets, 1) // (1 if once else FEWEST_STARTS), _LONGEST_OF_CONVERSATIONS_NS)

@@ -135,3 +135,12 @@ def test_a_run_against_itself_shows_no_difference() -> None:
     assert (compared.unmatched, compared.environment_differs) == ((), ())
     assert {made.ratio.value for made in compared.comparisons if made.ratio} == {1.0}
     assert not {made.verdict for made in compared.comparisons} & {Verdict.FASTER, Verdict.SLOWER}
+
+
+def test_two_runs_are_judged_in_the_metric_that_the_base_names() -> None:
+    base, other = (simulated_run({"rust.hyper": made}, loads=(SATURATE,)) for made in (GOOD, SLOWER))
+    plan = base.manifest.plan
+    plan = plan.model_copy(update={"suite": plan.suite.model_copy(update={"metric": Metric.CPU_PER_REQUEST})})
+    base = base.model_copy(update={"manifest": base.manifest.model_copy(update={"plan": plan})})
+    judged = {made.metric for made in runs_compared(base, other).comparisons if made.verdict is not None}
+    assert judged == {Metric.CPU_PER_REQUEST}

@@ -9,6 +9,7 @@ from redline.model import (
     COMPARED,
     Container,
     Effect,
+    Metric,
     Option,
     OptionValue,
     Plan,
@@ -190,3 +191,13 @@ def test_each_server_is_compared_with_its_own_baseline() -> None:
     verdicts = {servers[one.cell_id]: one.verdict for one in report.comparisons if one.metric == "throughput"}
     assert verdicts["b.tapir"] is Verdict.SLOWER
     assert verdicts["a.tapir"] is not Verdict.SLOWER
+
+
+def test_an_effect_is_judged_in_the_metric_that_the_suite_names() -> None:
+    variants = [variant_of("a.one", routes=routes, log=False) for routes in (128, 1)]
+    run = run_of({(variants[1].slug, "SimpleGet"): SLOW}, variants)
+    plan = run.manifest.plan
+    plan = plan.model_copy(update={"suite": plan.suite.model_copy(update={"metric": Metric.CPU_PER_REQUEST})})
+    run = run.model_copy(update={"manifest": run.manifest.model_copy(update={"plan": plan})})
+    judged = {made.comparison.metric for made in build_report(run).effects if made.comparison.verdict is not None}
+    assert judged == {Metric.CPU_PER_REQUEST}

@@ -13,7 +13,7 @@ from redline.analysis import build_report
 from redline.analysis.unanswered import unanswered
 from redline.cli import exits
 from redline.cli.experiment import exit_code
-from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Failure, Metric, Report, Run
+from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Failure, Metric, Report, Run, Stream
 from redline.model.failures import FirstFailure
 from redline.render import RENDERERS, summary
 from redline.render.terminal import render
@@ -142,6 +142,21 @@ def test_slow_answers_say_how_long_they_take_and_which_time_is_enough(lasts_ns: 
     if lasts_ns == 400 * MS:
         assert error.message == SLOW
         assert refused(report) == {f"no start with both was measured: {SLOW}"}
+
+
+def test_long_conversations_may_have_a_third_of_the_budget() -> None:
+    """A block takes 24 s: six and one of the warm-up need 168 s."""
+    run = losing(compared_run(), lambda made: slow(made, 4000 * MS))
+    plan = run.manifest.plan
+    talks = [
+        scenario.model_copy(update={"request": scenario.request.model_copy(update={"stream": Stream(events="sse")})})
+        for scenario in plan.suite.scenarios
+    ]
+    plan = plan.model_copy(update={"suite": plan.suite.model_copy(update={"scenarios": tuple(talks)})})
+    run = run.model_copy(update={"manifest": run.manifest.model_copy(update={"plan": plan})})
+    error = unanswered(run, build_report(run))
+    assert error is not None
+    assert error.hint.startswith("give --for 10m")
 
 
 def test_slow_answers_in_a_run_name_the_time_of_its_load() -> None:

@@ -19,6 +19,7 @@ from redline.model import (
     Open,
     Request,
     Scenario,
+    Stream,
     Think,
     Timestamp,
     Tls,
@@ -252,3 +253,17 @@ def test_the_deadline_leaves_time_to_connect() -> None:
 
     assert deadline_s(1, 5) == pytest.approx(20 + 1 + 5 + 5, abs=0.01)
     assert deadline_s(250_000, 60) == 60 + 25 + 1 + 60 + 5
+
+
+@pytest.mark.parametrize(
+    ("stream", "more_s"),
+    [
+        (Stream(events="messages", until=600), 1),
+        (Stream(events="messages", until=600, for_ns=90_000_000_000), 90),
+        (Stream(events="sse"), 0),
+    ],
+)
+def test_conversations_of_so_many_messages_are_waited_for_as_long_as_the_load(stream: Stream, more_s: int) -> None:
+    plain, followed = job_of(), job_of(USERS, Request(stream=stream))
+    for key in ("drain_ns", "deadline_ns"):
+        assert followed[key] - plain[key] == more_s * S

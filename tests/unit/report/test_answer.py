@@ -61,6 +61,7 @@ def compared(metric: Metric, value: float, low: float, high: float, verdict: Ver
         (Metric.CPU_PER_REQUEST, (0.5, 0.4, 0.6), "needs 2.0 times less CPU per request than hyper [1.7, 2.5]"),
         (Metric.P99, (1.4, 1.2, 3.1), "has a p99 40% higher than hyper [20, 210]"),
         (Metric.P99, (1.6, 1.2, 3.1), "has 1.6 times the p99 of hyper [1.2, 3.1]"),
+        (Metric.GAP_P50, (1.05, 1.04, 1.06), "has a gap p50 5.0% higher than hyper [4.0, 6.0]"),
         (Metric.P99, (0.6, 0.5, 0.8), "has a p99 1.7 times lower than hyper [1.2, 2.0]"),
     ],
 )
@@ -68,6 +69,13 @@ def test_a_difference_has_a_direction_a_size_and_an_interval(
     metric: Metric, ratio: tuple[float, float, float], words: str
 ) -> None:
     assert difference(compared(metric, *ratio, Verdict.SLOWER), "hyper") == words
+
+
+def test_a_metric_of_messages_that_is_judged_is_the_answer() -> None:
+    report = build_report(compared_run({"home": Cost(1.2)}))
+    judged = [made.model_copy(update={"metric": Metric.GAP_P50}) for made in report.comparisons if made.primary]
+    answer = said(report.model_copy(update={"comparisons": tuple(judged)}))
+    assert any(line.startswith("B has a gap p50 2") for line in answer), answer
 
 
 @pytest.mark.parametrize("value", [0.2, 0.66, 0.67, 0.9, 1.2, 1.49, 1.5, 2.5])

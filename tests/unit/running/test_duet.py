@@ -475,3 +475,20 @@ def test_requests_after_a_warm_mix_are_known(cold: int, after_mix: set[str], tmp
     tools = Tools(FakeLauncher([]), WarmingDriver([], cold=cold), lambda _server: (), Placement())
     made = run_start(DuetStart(duets, plan.cells, logs=lambda _duet: tmp_path), tools)
     assert {plan.cells[start.cell_ids[0]].scenario.name for start in made if start.after_mix} == after_mix
+
+
+@pytest.mark.parametrize(
+    ("stream", "guard", "fewest", "longest"), [("", True, 0, 0), (", stream: openai", False, 6, 40)]
+)
+def test_conversations_have_no_guard_and_time_for_whole_blocks(
+    stream: str, *, guard: bool, fewest: int, longest: int, tmp_path: Path
+) -> None:
+    text = TEXT.partition("  ramp")[0].replace("scenarios: [Get]", f"scenarios: [{{name: a, get: /a{stream}}}]")
+    plan = plan_of(tmp_path, text)
+    driver = FakeDriver([])
+    tools = Tools(FakeLauncher([]), driver, lambda _server: (), Placement())
+    start = DuetStart(plan.duets[:1], plan.cells, logs=lambda _duet: tmp_path, longest_ns=40_000_000_000)
+    assert [made.failure for made in run_start(start, tools)] == [None]
+    (given,) = driver.duets
+    assert (given.guard_ns > 0, given.fewest_blocks, given.longest_ns) == (guard, fewest, longest * 10**9)
+    assert given.drive.overrun_ns == given.longest_ns

@@ -165,13 +165,20 @@ impl DuetRun<'_> {
         // Those of the warm-up are short; how fast the targets answer at its end says how long the others are.
         let (mut slice_ns, mut needed_ns) = (self.duet.slice_ns, self.duet.longest_slice_ns);
         let mut paused_blocks = 0;
+        let (mut block_ns, mut measured) = (0, 0);
+        let planned_ns = measure_ns + self.job.measure_ns;
         let own_seed = own_seed(self.job.seed, self.epoch_ns, std::process::id());
         for index in 0.. {
             let now_ns = now_ns();
             if self.warm.load(Ordering::Relaxed) {
                 measure_ns = measure_ns.min(now_ns);
             }
-            if now_ns >= measure_ns + self.job.measure_ns || self.is_cut() {
+            if measured == 0 && now_ns + self.duet.fewest_blocks * block_ns > planned_ns {
+                measure_ns = measure_ns.min(now_ns);
+            }
+            let is_enough =
+                measured >= self.duet.fewest_blocks || now_ns + block_ns > self.epoch_ns + self.duet.longest_ns;
+            if now_ns >= measure_ns + self.job.measure_ns && is_enough || self.is_cut() {
                 break;
             }
             let phase = if now_ns < measure_ns { Phase::Warmup } else { Phase::Measure };
@@ -197,8 +204,10 @@ impl DuetRun<'_> {
                 if phase == Phase::Warmup {
                     needed_ns = self.needed_ns(&slices);
                 }
+                measured += u64::from(phase == Phase::Measure);
                 emit(&Event::Block(DuetBlock { index, phase, slices }));
             }
+            block_ns = self::now_ns() - now_ns;
         }
         let ended = match self.stop.ended() {
             Ended::Complete if self.is_overdue => Ended::Deadline,
@@ -350,7 +359,8 @@ mod tests {
 
     fn duet(targets: usize, last_is_first: bool) -> Duet {
         let (slice_ns, longest_slice_ns, guard_ns, pids) = (2_000_000, 2_000_000, 0, Vec::new());
-        Duet { targets, slice_ns, longest_slice_ns, guard_ns, pids, parallel: false, last_is_first }
+        let (fewest_blocks, longest_ns, parallel) = (0, 0, false);
+        Duet { targets, slice_ns, longest_slice_ns, guard_ns, fewest_blocks, longest_ns, pids, parallel, last_is_first }
     }
 
     #[test]

@@ -12,7 +12,7 @@ _TERMS = {
     "trial": "one measurement of a freshly started server",
     "start": "the servers started afresh and then measured: the unit that intervals rest on",
     "duet": "servers alive at once and loaded in turn, so that what disturbs one disturbs both",
-    "slice": "the load of one server of a duet for 10 to 50 ms",
+    "slice": "the load of one server of a duet for 10 to 50 ms, or for a conversation",
     "probe": "one load of a search, at one rate",
     "resolution": "the smallest difference that this measurement could have shown",
     "oracle.null": "a server that does next to nothing: the most that this machine and the engine can do",

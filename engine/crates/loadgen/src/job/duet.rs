@@ -11,6 +11,8 @@ const SHORTEST_SLICE_NS: u64 = 1_000_000;
 const LONGEST_SLICE_NS: u64 = 60_000_000_000;
 /// The most targets of a duet.
 const MOST_TARGETS: usize = 64;
+/// The most blocks that a duet may insist on.
+const MOST_OF_FEWEST: u64 = 100;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +21,10 @@ pub struct RawDuet {
     slice_ns: u64,
     longest_slice_ns: Option<u64>,
     guard_ns: u64,
+    #[serde(default)]
+    fewest_blocks: u64,
+    #[serde(default)]
+    longest_ns: u64,
     #[serde(default)]
     pids: Vec<Vec<u32>>,
     #[serde(default)]
@@ -38,6 +44,10 @@ pub struct Duet {
     pub longest_slice_ns: u64,
     /// How long the beginning of a slice is not measured.
     pub guard_ns: u64,
+    /// Where the time has no room for so many measured blocks, the warm-up ends early for them, and the measurement goes on
+    /// until they are made or it would last longer than this in all.
+    pub fewest_blocks: u64,
+    pub longest_ns: u64,
     /// The processes of each target, whose CPU time is read at both ends of a slice; empty for a target without processes.
     pub pids: Vec<Vec<u32>>,
     /// Whether all targets are loaded at the same time, by workers of their own.
@@ -68,6 +78,10 @@ impl RawDuet {
             let message = format!("{} leaves nothing of a slice of {}", self.guard_ns, self.slice_ns);
             return Err(bad("duet.guard_ns", &message, "give less than `slice_ns`"));
         }
+        if self.fewest_blocks > MOST_OF_FEWEST || self.longest_ns > LONGEST_SLICE_NS * 60 {
+            let message = format!("{} blocks within {} ns are too many", self.fewest_blocks, self.longest_ns);
+            return Err(bad("duet.fewest_blocks", &message, "give at most 100, and an hour"));
+        }
         if !self.pids.is_empty() && self.pids.len() != targets {
             let message = format!("{} lists for {targets} targets", self.pids.len());
             return Err(bad("duet.pids", &message, "give a list for each target, the job's own first"));
@@ -76,7 +90,19 @@ impl RawDuet {
             let message = "a server cannot share its slices with itself at the same time";
             return Err(bad("duet.last_is_first", message, "leave out `parallel`"));
         }
-        let Self { targets: others, slice_ns, guard_ns, pids, parallel, last_is_first, .. } = self;
-        Ok((Duet { targets, slice_ns, longest_slice_ns, guard_ns, pids, parallel, last_is_first }, others))
+        let Self { targets: others, slice_ns, guard_ns, fewest_blocks, longest_ns, .. } = self;
+        let Self { pids, parallel, last_is_first, .. } = self;
+        let duet = Duet {
+            targets,
+            slice_ns,
+            longest_slice_ns,
+            guard_ns,
+            fewest_blocks,
+            longest_ns,
+            pids,
+            parallel,
+            last_is_first,
+        };
+        Ok((duet, others))
     }
 }

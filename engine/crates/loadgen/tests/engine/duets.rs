@@ -330,6 +330,8 @@ fn what_is_wrong_with_it_is_named() {
         ("/duet/slice_ns", json!(999_999), "duet.slice_ns"),
         ("/duet/guard_ns", json!(SLICE_NS), "duet.guard_ns"),
         ("/duet/pids", json!([[1]]), "duet.pids"),
+        ("/duet/fewest_blocks", json!(101), "duet.fewest_blocks"),
+        ("/duet/longest_ns", json!(3_600_000_000_001_u64), "duet.fewest_blocks"),
         ("/duet/parallel", json!(true), "duet.last_is_first"),
         ("/pids", json!([1]), "pids"),
         ("/count", json!(5), "count"),
