@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # trials alone need nothing of duets
     from redline.analysis.levels import SlicedCell
 
 _SERVICE: Numbers = "service times"
+_OF_MESSAGES: tuple[Numbers, ...] = ("response times", "message times")
 Curve: TypeAlias = tuple[BandedPercentile, ...]
 
 
@@ -173,7 +174,7 @@ def _streams(result: CellResult, sliced: "SlicedCell | None") -> StreamReport | 
     made = stream_report((load.streams for load in loads), seconds, _due(scenario, loads))
     if made is None or result.valid:
         return made
-    return made.bounded(*(left.leaves if (left := _left(result, of)) else None for of in ("response times", _SERVICE)))
+    return made.bounded(*(left.leaves if (left := _left(result, of)) else None for of in _OF_MESSAGES))
 
 
 def _due(
@@ -193,9 +194,9 @@ def _requests(result: CellResult, sliced: "SlicedCell | None") -> tuple[RequestR
     made = request_reports(scenario, loads)
     if result.valid:
         return made
-    response, service = (left.leaves if (left := _left(result, of)) else None for of in ("response times", _SERVICE))
+    response, later = (left.leaves if (left := _left(result, of)) else None for of in _OF_MESSAGES)
     rated = _left(result, "throughput") is None
-    return tuple(request.bounded(response, service, rated=rated) for request in made)
+    return tuple(request.bounded(response, later, rated=rated) for request in made)
 
 
 def _counted(result: CellResult) -> list[MeasuredTraffic]:

@@ -16,6 +16,8 @@ pub struct Activity {
     pub bytes_sent: usize,
     pub bytes_received: usize,
     pub failures: FirstFailures,
+    /// How long ago the bytes arrived that are being read, if the kernel said it.
+    pub late_ns: Option<u64>,
     /// The last answer that was recorded.
     pub recorded: Option<(Answer, Box<Record>)>,
 }
