@@ -39,7 +39,7 @@ from redline.model import (
     TrialReport,
 )
 from redline.model.duet import TargetTraffic
-from redline.model.percentile import bounded
+from redline.model.percentile import TimeName, bounded
 from redline.model.traffic import earlier_first_byte, merged_requests
 from redline.quantities import duration
 from redline.stats import QUANTILE_OF, enough_beyond, requests_needed, sample_of
@@ -110,7 +110,7 @@ def cell_report(
         too_few=too_few(response),
         other_times=other_times(
             earlier_first_byte(timed),
-            sliced.handshakes if sliced else (traffic.handshakes for traffic in _traffic(result.leaving(_SERVICE))),
+            sliced.opening if sliced else _opening(_traffic(result.leaving(_SERVICE))),
             (traffic.one_way for traffic in served),
             cell.scenario.clock_resolution_ns,
             clock_bound_ns(sliced.clock_bounds if sliced else [t.clock_bound_ns for t in result.leaving(_SERVICE)]),
@@ -175,6 +175,11 @@ def _streams(result: CellResult, sliced: "SlicedCell | None") -> StreamReport | 
     if made is None or result.valid:
         return made
     return made.bounded(*(left.leaves if (left := _left(result, of)) else None for of in _OF_MESSAGES))
+
+
+def _opening(loads: Sequence[MeasuredTraffic]) -> dict[TimeName, list[Histogram | None]]:
+    """The handshakes of TLS and of WebSockets."""
+    return {"handshake": [load.handshakes for load in loads], "upgrade": [load.upgrades for load in loads]}
 
 
 def _due(

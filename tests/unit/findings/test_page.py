@@ -51,11 +51,11 @@ def page() -> str:
 def _left() -> list[str]:
     """A table of the rules that may be invalid, and what they then leave of which numbers."""
     numbers = get_args(Numbers)
-    lines = ["", "## What is left of each number", ""]
+    lines = ["", "## What is left of each number", "", "All that stands empty is known.", ""]
     lines += [f"| invalid by | {' | '.join(numbers)} |", f"|---|{'---|' * len(numbers)}"]
     for rule in RULES.values():
         if rule.invalid is not None and rule.touches:
-            left = (rule.touches.get(name, "known") for name in numbers)
+            left = (rule.touches.get(name, "") for name in numbers)
             lines.append(f"| [{rule.kind}](#{rule.kind}) | {' | '.join(left)} |")
     return lines
 
