@@ -164,12 +164,12 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
     touches={"message times": "unknown"},
 )
 def late_reads(traffic: Traffic) -> Observation | None:
-    """*Conversations.* Messages that were read together, so late that they may have come one by one, over all messages.
+    """*Conversations.* Messages that were read together, so late that they may have come one by one.
 
-    A message's time is when it arrived, as the kernel says. Of those read together it says it of the last, so the gap
-    before them is too long and those between are 0. Past 1% this may be the p99 of the gaps.
+    The kernel says when the last of them arrived: the gap before them is too long, and others are 0. Past 1% this may
+    be p99.
 
-    Advice: Give the engine a core of its own, or have fewer conversations.
+    Advice: Give the engine a core of its own.
     """
     return read_late(traffic.streams) if traffic.streams else None
 

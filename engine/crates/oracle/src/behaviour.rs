@@ -30,7 +30,7 @@ pub struct Behaviour {
     pub endings: Endings,
     /// The messages that every WebSocket gets, if its own are not echoed.
     pub pushes: Option<PushTimes>,
-    /// How messages of WebSockets are compressed, where clients offer that.
+    /// How messages on a WebSocket are compressed whose client offers that.
     pub deflate: Option<Deflate>,
     /// How many steps of arithmetic an answer takes.
     pub work: u64,

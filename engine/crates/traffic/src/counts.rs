@@ -257,7 +257,7 @@ pub struct Counts {
     pub bytes_sent: u64,
     /// Bytes received from the kernel.
     pub bytes_received: u64,
-    /// Bytes of messages of WebSockets that compress them, in both directions: as they are.
+    /// Bytes of messages that are sent compressed, in both directions: as they are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub plain_bytes: u64,
     /// The same, compressed.

@@ -156,9 +156,9 @@ fn check(fields: &[httparse::Header<'_>], key: &str) -> Result<(), Refusal> {
     }
     let accept = accept_value(key.as_bytes());
     match values(fields, "sec-websocket-accept").next() {
-        None => return Err(invalid("the server's answer 101 has no Sec-WebSocket-Accept")),
+        None => Err(invalid("the server's answer 101 has no Sec-WebSocket-Accept")),
         Some(value) if value != accept.as_bytes() => {
-            return Err(invalid("the server's Sec-WebSocket-Accept is not that of the key"));
+            Err(invalid("the server's Sec-WebSocket-Accept is not that of the key"))
         }
         Some(_) => Ok(()),
     }

@@ -68,6 +68,7 @@ pub struct Close<'a> {
 /// Take events by [`Session::next`] until it returns none. After a [`Rule`] the session is of no use: send the close code of the
 /// rule, and end the connection.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent, and all combinations occur")]
 pub struct Session {
     role: Role,
     keys: Keys,

@@ -78,11 +78,11 @@ struct StampAsked(libc::msghdr);
 unsafe impl Send for StampAsked {}
 
 impl StampAsked {
-    fn new() -> Box<Self> {
+    fn new() -> Self {
         // SAFETY: a header of zeros is valid, and names nothing.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
         header.msg_controllen = size_of::<StampRoom>();
-        Box::new(Self(header))
+        Self(header)
     }
 }
 
@@ -288,7 +288,7 @@ impl Io for Uring {
             slots: std::iter::repeat_with(UringSlot::default).take(connections).collect(),
             timer_ns: u64::MAX,
             timer: Box::default(),
-            stamps: stamps.then(StampAsked::new),
+            stamps: stamps.then(|| Box::new(StampAsked::new())),
             batch: Vec::with_capacity(BATCH),
             next: 0,
         };

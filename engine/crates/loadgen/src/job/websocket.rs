@@ -41,6 +41,7 @@ enum RawAnswer {
 
 /// How each connection becomes a WebSocket, and the message that is sent on it.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent, and all combinations occur")]
 pub struct WebSocket {
     /// The request of the handshake, without its key.
     pub handshake: Arc<[u8]>,

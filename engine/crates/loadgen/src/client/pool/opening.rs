@@ -192,8 +192,7 @@ impl<I: Io> Pool<I> {
 
     /// Nothing but handshakes is between the socket and the first request.
     fn start_handshakes(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) -> OpeningProgress {
-        let mut layers = Layers::default();
-        layers.handshake_since_ns = now_ns;
+        let mut layers = Layers { handshake_since_ns: now_ns, ..Layers::default() };
         if let Some(tls) = &self.target.tls {
             match tls.client.connect() {
                 Ok(session) => layers.tls = Some(session),
