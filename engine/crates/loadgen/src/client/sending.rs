@@ -198,7 +198,7 @@ impl<I: Io> Client<I> {
         }
         match event {
             Event::Received { chunk, more, .. } => {
-                activity.late_ns = chunk.late_ns();
+                activity.late_ns = chunk.late_ns(now_ns);
                 self.received(connection, chunk.bytes(), more, now_ns, activity);
                 self.pool.release(chunk);
             }

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 
 use crate::ids::ConnectionId;
 use crate::sys::socket::Address;
-use crate::sys::time::unix_ns;
+use crate::sys::time::{self, unix_ns};
 
 /// What happened to a connection, or to all connections.
 pub enum Event {
@@ -80,10 +80,12 @@ impl Chunk {
         &self.memory[self.from..self.from + self.length]
     }
 
-    /// How long ago the last of the bytes arrived, if the kernel said it.
+    /// How long before this time the last of the bytes arrived, if the kernel said it. A core that is lost between two clocks
+    /// makes it less, never more.
     #[inline]
-    pub fn late_ns(&self) -> Option<u64> {
-        self.arrived_unix_ns.map(|arrived_ns| unix_ns().saturating_sub(arrived_ns))
+    pub fn late_ns(&self, now_ns: u64) -> Option<u64> {
+        let ago_ns = self.arrived_unix_ns.map(|arrived_ns| unix_ns().saturating_sub(arrived_ns))?;
+        Some(now_ns.saturating_sub(time::now_ns().saturating_sub(ago_ns)))
     }
 }
 
