@@ -1,4 +1,5 @@
-// The petstore on Node's own servers: node:http, node:https and node:http2. WebSockets are those of the package ws.
+// The petstore on Node's own servers: node:http, node:https and node:http2. WebSockets are those of the package ws, which
+// compresses messages for clients that offer it.
 import { createServer } from 'node:http'
 import { createServer as createHttp2Server, createSecureServer } from 'node:http2'
 import { createServer as createTlsServer } from 'node:https'
@@ -18,7 +19,7 @@ function handle(request, response) {
   response.end(JSON.stringify(pets))
 }
 
-const sockets = new WebSocketServer({ noServer: true })
+const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: true })
 
 function echo(socket) {
   socket.on('message', (message, binary) => socket.send(message, { binary }))

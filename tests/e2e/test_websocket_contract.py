@@ -12,6 +12,7 @@ import pytest
 from redline.driving.engine import EngineDriver
 from redline.driving.engine_process import find_engine
 from redline.launching.process import ProcessServer
+from redline.model import Body
 from redline.ports import Endpoint
 from tests.e2e.test_petstore_contract import planned
 from tests.e2e.workshop import Workshop, entries, marked, started, variant_of
@@ -23,6 +24,8 @@ WEBSOCKETS = (
     *("vertx.vanilla", "netty.vanilla", "zio-http.vanilla"),
 )
 """The servers of the catalogue with WebSockets."""
+COMPRESSING = ("node.http", "python.uvicorn")
+"""Those that compress messages for clients that offer it."""
 WAIT_S = 20
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 KEY, ACCEPT = base64.b64encode(bytes(range(16))).decode(), b"Bz3qJYTGdOe8gUSpLosEdiLKDrk="
@@ -124,3 +127,20 @@ def test_the_scenario_echo_is_answered_right(server: ProcessServer) -> None:
 def test_another_path_opens_no_websocket(server: ProcessServer) -> None:
     with asked_to_open(server.endpoint, "/ws/nothing") as (answer, _):
         assert answer.startswith((b"HTTP/1.1 404 ", b"HTTP/1.1 403 ")), answer
+
+
+def test_messages_are_compressed_where_the_server_agrees(server: ProcessServer) -> None:
+    (cell,) = planned({server.name: ["h1"]}, {"h1": ["h1"]}, scenario="Echo")
+    request = cell.scenario.request
+    assert request.websocket is not None
+    packed = {
+        "websocket": request.websocket.model_copy(update={"compression": True}),
+        "body": Body(text="message " * 500),
+    }
+    scenario = cell.scenario.model_copy(update={"request": request.model_copy(update=packed)})
+    wrong = EngineDriver(find_engine()).verify(cell.model_copy(update={"scenario": scenario}), server.endpoint)
+    if server.name in COMPRESSING:
+        assert wrong is None
+    else:
+        assert wrong is not None
+        assert "the server agreed on no compression" in wrong

@@ -2,13 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use redline_websocket::{Event, Handshake, Kind, MOST_MESSAGE_BYTES, Role, Rule, Session};
+use redline_websocket::{Deflate, Event, Handshake, Kind, MOST_MESSAGE_BYTES, Role, Rule, Session};
 
 /// What a session reported: messages and closes as they are, pings by the length of their answer.
 type Seen = Vec<(u8, Vec<u8>)>;
 
-fn read(role: Role, mut bytes: &[u8], length: usize) -> (Seen, Option<Rule>) {
-    let (mut session, mut seen) = (Session::new(role, 1), Seen::new());
+fn read(role: Role, deflate: Option<Deflate>, mut bytes: &[u8], length: usize) -> (Seen, Option<Rule>) {
+    let (mut session, mut seen) = (Session::new(role, 1).compressing(deflate), Seen::new());
     while !bytes.is_empty() {
         let (mut piece, rest) = bytes.split_at(bytes.len().min(length));
         bytes = rest;
@@ -47,31 +47,38 @@ fn read(role: Role, mut bytes: &[u8], length: usize) -> (Seen, Option<Rule>) {
 fuzz_target!(|data: &[u8]| {
     let Some((&[habits, length], bytes)) = data.split_first_chunk() else { return };
     let length = 1 + usize::from(length);
+    // With compression, each message by itself or not.
+    let deflate = (habits & 4 != 0).then_some(Deflate {
+        server_no_context_takeover: habits & 8 != 0,
+        client_no_context_takeover: habits & 16 != 0,
+        server_max_window_bits: 9 + (habits >> 5),
+        client_max_window_bits: 15,
+    });
     if habits & 2 != 0 {
         let open = |length: usize| {
             let mut handshake = Handshake::new(*b"the sample nonce");
             let pieces = bytes.chunks(length);
-            pieces.into_iter().find_map(|piece| match handshake.feed(piece, &["chat".to_owned()]) {
+            pieces.into_iter().find_map(|piece| match handshake.feed(piece, &["chat".to_owned()], deflate.is_some()) {
                 Ok(None) => None,
-                Ok(Some(opened)) => Some(opened.subprotocol),
+                Ok(Some(opened)) => Some((opened.subprotocol, opened.deflate)),
                 Err(refusal) => {
                     assert!(!refusal.reason().is_empty());
-                    Some(None)
+                    Some((None, None))
                 }
             })
         };
         // The body of a refusal may come later, so only what is opened has to be the same.
-        assert_eq!(open(length).flatten(), open(usize::MAX).flatten());
+        assert_eq!(open(length).unwrap_or_default(), open(usize::MAX).unwrap_or_default());
         return;
     }
     let role = if habits & 1 == 0 { Role::Client } else { Role::Server };
-    let (seen, broken) = read(role, bytes, length);
-    assert_eq!((&seen, broken), (&read(role, bytes, usize::MAX).0, broken));
+    let (seen, broken) = read(role, deflate, bytes, length);
+    assert_eq!((&seen, broken), (&read(role, deflate, bytes, usize::MAX).0, broken));
     let other = if role == Role::Client { Role::Server } else { Role::Client };
-    let (mut writer, mut out) = (Session::new(role, 7), Vec::new());
+    let (mut writer, mut out) = (Session::new(role, 7).compressing(deflate), Vec::new());
     let messages: Seen = seen.into_iter().filter(|(kind, _)| *kind < 8).collect();
     for (kind, bytes) in &messages {
         writer.write(if *kind == 1 { Kind::Text } else { Kind::Binary }, bytes, &mut out);
     }
-    assert_eq!(read(other, &out, length), (messages, None));
+    assert_eq!(read(other, deflate, &out, length), (messages, None));
 });

@@ -39,7 +39,7 @@ from redline.model import (
     TrialReport,
 )
 from redline.model.duet import TargetTraffic
-from redline.model.percentile import bounded
+from redline.model.percentile import TimeName, bounded
 from redline.model.traffic import earlier_first_byte, merged_requests
 from redline.quantities import duration
 from redline.stats import QUANTILE_OF, enough_beyond, requests_needed, sample_of
@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # trials alone need nothing of duets
     from redline.analysis.levels import SlicedCell
 
 _SERVICE: Numbers = "service times"
+_OF_MESSAGES: tuple[Numbers, ...] = ("response times", "message times")
 Curve: TypeAlias = tuple[BandedPercentile, ...]
 
 
@@ -109,7 +110,7 @@ def cell_report(
         too_few=too_few(response),
         other_times=other_times(
             earlier_first_byte(timed),
-            sliced.handshakes if sliced else (traffic.handshakes for traffic in _traffic(result.leaving(_SERVICE))),
+            sliced.opening if sliced else _opening(_traffic(result.leaving(_SERVICE))),
             (traffic.one_way for traffic in served),
             cell.scenario.clock_resolution_ns,
             clock_bound_ns(sliced.clock_bounds if sliced else [t.clock_bound_ns for t in result.leaving(_SERVICE)]),
@@ -173,7 +174,12 @@ def _streams(result: CellResult, sliced: "SlicedCell | None") -> StreamReport | 
     made = stream_report((load.streams for load in loads), seconds, _due(scenario, loads))
     if made is None or result.valid:
         return made
-    return made.bounded(*(left.leaves if (left := _left(result, of)) else None for of in ("response times", _SERVICE)))
+    return made.bounded(*(left.leaves if (left := _left(result, of)) else None for of in _OF_MESSAGES))
+
+
+def _opening(loads: Sequence[MeasuredTraffic]) -> dict[TimeName, list[Histogram | None]]:
+    """The handshakes of TLS and of WebSockets."""
+    return {"handshake": [load.handshakes for load in loads], "upgrade": [load.upgrades for load in loads]}
 
 
 def _due(
@@ -193,9 +199,9 @@ def _requests(result: CellResult, sliced: "SlicedCell | None") -> tuple[RequestR
     made = request_reports(scenario, loads)
     if result.valid:
         return made
-    response, service = (left.leaves if (left := _left(result, of)) else None for of in ("response times", _SERVICE))
+    response, later = (left.leaves if (left := _left(result, of)) else None for of in _OF_MESSAGES)
     rated = _left(result, "throughput") is None
-    return tuple(request.bounded(response, service, rated=rated) for request in made)
+    return tuple(request.bounded(response, later, rated=rated) for request in made)
 
 
 def _counted(result: CellResult) -> list[MeasuredTraffic]:

@@ -19,6 +19,7 @@ from redline.model import (
 )
 from redline.model.duet import TargetTraffic
 from redline.model.hosts import one_way_bound_ns
+from redline.model.percentile import TimeName
 from redline.stats import QUANTILE_OF, enough_beyond
 from redline.stats.duets import StartRatio, over_starts
 
@@ -48,9 +49,10 @@ class SlicedCell:
         return tuple(traffic_of(start).engine.workers for start, _ in self.made)
 
     @property
-    def handshakes(self) -> Iterator[Histogram | None]:
-        """The handshakes within its measured slices, by start."""
-        return (target.handshake for target in self.traffic)
+    def opening(self) -> dict[TimeName, list[Histogram | None]]:
+        """The handshakes of TLS and of WebSockets within its measured slices, by start."""
+        traffic = self.traffic
+        return {"handshake": [it.handshake for it in traffic], "upgrade": [it.upgrade for it in traffic]}
 
     @property
     def clock_bounds(self) -> list[int | None]:

@@ -87,7 +87,7 @@ def _left(objective: Objective, made: LoadTotals, touched: Mapping[Numbers, Touc
     decides: dict[Numbers, bool] = {
         "counts": True,
         "response times": about.good_from_due,
-        "service times": about.good_between,
+        "message times": about.good_between,
     }
     left = [touch for numbers, touch in touched.items() if touch and decides.get(numbers)]
     return left_by_all([replace(touch, leaves=_OF_GOOD[touch.leaves]) for touch in left])
@@ -98,9 +98,9 @@ _OF_GOOD: Mapping[Effect, Effect] = {"at most": "at least", "at least": "at most
 
 
 def _numbers_of(objective: Objective) -> Numbers:
-    """The numbers that a metric belongs to. Times between messages have no lateness, as service times have none."""
+    """The numbers that a metric belongs to."""
     if objective.metric in DEPTHS:
-        return "response times" if objective.times in ("", "first-message") else "service times"
+        return "response times" if objective.times in ("", "first-message") else "message times"
     return "counts" if objective.metric == "errors" else "throughput"
 
 

@@ -1,8 +1,7 @@
 """Distributions of times on a grid of nines, and what a load says of each of its requests."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from redline.model import (
     Histogram,
@@ -20,6 +19,7 @@ from redline.model import (
     StreamTraffic,
 )
 from redline.model.hdr import PRECISION
+from redline.model.percentile import TimeName
 from redline.model.traffic import Requests, earlier_first_byte, merged_requests
 from redline.stats import enough_beyond
 
@@ -183,12 +183,12 @@ def _rates(merged: Sequence[RequestTraffic], loads: Sequence[LoadedRequests]) ->
 
 def other_times(
     first_byte: Histogram | None,
-    handshakes: Iterable[Histogram | None],
+    opening: Mapping[TimeName, Iterable[Histogram | None]],
     one_way: Iterable[OneWay | None],
     resolution_ns: int | None,
     clock_bound_ns: int | None = 0,
 ) -> tuple[OtherTime, ...]:
-    """Times to the first byte, if given, handshakes of several trials together, and one-way times.
+    """Times to the first byte, if given, those of `opening` connections of several trials together, and one-way times.
 
     One-way times are known if answers carry the server's clock.
 
@@ -196,9 +196,10 @@ def other_times(
     known: one-way times are left out unless that is a small part of both medians.
     """
     shown = [] if first_byte is None else [_time("first byte", first_byte, None)]
-    merged = Histogram.merged(handshake for handshake in handshakes if handshake is not None)
-    if merged.count:
-        shown.append(_time("handshake", merged, None))
+    for name, times in opening.items():
+        merged = Histogram.merged(part for part in times if part is not None)
+        if merged.count:
+            shown.append(_time(name, merged, None))
     ways = OneWay.merged(way for way in one_way if way is not None)
     if ways is not None and ways.is_known(clock_bound_ns):
         if ways.to_server.count:
@@ -208,7 +209,7 @@ def other_times(
 
 
 def _time(
-    name: Literal["first byte", "handshake", "to server", "from server"],
+    name: TimeName,
     times: Histogram | Signed,
     resolution_ns: int | None,
     clock_bound_ns: int | None = 0,

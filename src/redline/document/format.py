@@ -14,6 +14,7 @@ from redline.model import (
     AgreedTls,
     Bound,
     Comparison,
+    Counts,
     Estimate,
     Grade,
     Metric,
@@ -328,6 +329,14 @@ def other_time(time: OtherTime) -> str:
         return f"{text})"
     apart = f", the two up to {duration(time.clock_bound_ns)} apart" if time.clock_bound_ns else ""
     return f"{text}, by two clocks, the server's with a resolution of {duration(time.resolution_ns)}{apart})"
+
+
+def compression(counts: Counts) -> list[str]:
+    """`compression: messages of 1.2 MB in 340 kB, 28%`; empty where no message was compressed."""
+    if not counts.plain_bytes:
+        return []
+    share = percent(counts.packed_bytes / counts.plain_bytes)
+    return [f"compression: messages of {size(counts.plain_bytes)} in {size(counts.packed_bytes)}, {share}"]
 
 
 def by_status(answers: Mapping[str, int]) -> str:

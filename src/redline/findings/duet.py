@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,17 @@ from redline.findings.rules import HOLDS, TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, 
 from redline.findings.served import Growths
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of, reach
-from redline.model import FEWEST_TRIALS, Counts, CpuOwner, DuetRecording, DuetSlice, DuetTraffic, Grade, Histogram
+from redline.model import (
+    FEWEST_TRIALS,
+    Counts,
+    CpuOwner,
+    DuetRecording,
+    DuetSlice,
+    DuetTraffic,
+    Grade,
+    Histogram,
+    StreamTraffic,
+)
 from redline.quantities import duration, percent
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
@@ -353,6 +363,16 @@ def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
         message = f"{said}, of requests to {name}."
         advice = load.send_lateness.advice_without_service_times
         yield Observation(share, message, at_most=Grade.WARN, advice=advice)
+
+
+@load.late_reads.also("duet")
+def late_reads(duet: SeenDuet) -> Iterator[Observation]:
+    """Messages were read together and late, of the conversations of a server."""
+    for name, places in duet.sides:
+        seen = StreamTraffic.merged(traffic.targets[at].streams for traffic in duet.traffics for at in places)
+        if seen:
+            said = load.read_late(seen)
+            yield replace(said, message=f"Of {name}: {said.message}", at_most=Grade.WARN)
 
 
 @hosts.clock_bound.also("duet")

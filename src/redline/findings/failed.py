@@ -170,7 +170,12 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     invalid=0.01,
     biases="percentiles count how fast requests failed",
     blames="server",
-    touches={"response times": "at least", "service times": "unknown", "CPU and memory": "unknown"},
+    touches={
+        "response times": "at least",
+        "service times": "unknown",
+        "message times": "unknown",
+        "CPU and memory": "unknown",
+    },
 )
 def errors(cell: Cell, traffic: Traffic) -> Observation | None:
     """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the

@@ -4,9 +4,10 @@ import math
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import EVERYTHING, HOLDS, LENGTHENED, TOO_SLOW, Observation, Rule
-from redline.model import Cell, Closed, Histogram, Open, Traffic
+from redline.model import Cell, Closed, Histogram, Open, StreamTraffic, Traffic
 from redline.quantities import duration, percent, significant
 from redline.stats import Trial
+from redline.stats.objectives import MOST_BLURRED
 
 BY_CHANCE = 4.0
 """In standard deviations: two counts differ by more once in 16,000 times."""
@@ -53,7 +54,7 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     invalid=0.05,
     biases=TOO_SLOW,
     blames="server",
-    touches={"response times": "at least", "service times": "at least"},
+    touches={"response times": "at least", "service times": "at least", "message times": "at least"},
 )
 def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due in the window without a right answer within it.
@@ -86,7 +87,12 @@ _FAILED = "Most of what was missed failed, rather than came late: see `errors` a
     warn=0.01,
     invalid=0.05,
     biases=TOO_SLOW,
-    touches={"response times": "unknown", "service times": "unknown", "CPU and memory": "unknown"},
+    touches={
+        "response times": "unknown",
+        "service times": "unknown",
+        "message times": "unknown",
+        "CPU and memory": "unknown",
+    },
 )
 def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond those
@@ -144,6 +150,38 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
         f"At {('p50', 'p99')[worst]} the engine took up requests {duration(late[worst])} after they were due, which is "
         f"{percent(shares[worst])} of the response time of {duration(response[worst])}"
     )
+
+
+@Rule(
+    "late-reads",
+    when="answers",
+    probes="all",
+    note=0.001,
+    warn=MOST_BLURRED / 2,
+    invalid=MOST_BLURRED,
+    scatters=True,
+    blames="client",
+    touches={"message times": "unknown"},
+)
+def late_reads(traffic: Traffic) -> Observation | None:
+    """*Conversations.* Messages that were read together, so late that they may have come one by one.
+
+    The kernel says when the last of them arrived: the gap before them is too long, and others are 0. Past 1% this may
+    be p99.
+
+    Advice: Give the engine a core of its own.
+    """
+    return read_late(traffic.streams) if traffic.streams else None
+
+
+def read_late(streams: StreamTraffic) -> Observation:
+    """How many messages were read together and late, and may have come one by one."""
+    late = streams.read_lateness or Histogram()
+    message = (
+        f"{streams.blurred:,} of {streams.events_of_begun:,} messages were read together and late, and may have come "
+        f"one by one: messages waited up to {duration(late.max_ns)} for the engine."
+    )
+    return Observation(streams.blurred_share, message)
 
 
 @Rule("client-queueing", when="answers", note=0.01, warn=0.10, biases=TOO_SLOW)

@@ -61,7 +61,7 @@ LATENCY_CHANGED = Rule(
     invalid=0.50,
     biases=TIME_DEPENDENT,
     scatters=True,
-    touches={"response times": "unknown", "service times": "unknown"},
+    touches={"response times": "unknown", "service times": "unknown", "message times": "unknown"},
     text=f"""*Open loads.* The p50 had one level and then another; how far the highest is above the lowest. A percentile
     of both together is a time that hardly any request took.
 

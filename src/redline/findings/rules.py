@@ -57,6 +57,7 @@ TOO_LITTLE_LOAD: Mapping[Numbers, Leaves] = {
     "throughput": "at least",
     "response times": "unknown",
     "service times": "unknown",
+    "message times": "unknown",
 }
 """The server had less to do than the load asks for: it answers at least as much."""
 LENGTHENED: Mapping[Numbers, Leaves] = {"response times": "at most"}

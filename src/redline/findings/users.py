@@ -23,7 +23,12 @@ MOSTLY, HARDLY = 0.5, 0.1
     invalid=0.01,
     biases="the server had fewer users than the load asks for",
     blames="server",
-    touches={"response times": "at least", "service times": "unknown", "CPU and memory": "unknown"},
+    touches={
+        "response times": "at least",
+        "service times": "unknown",
+        "message times": "unknown",
+        "CPU and memory": "unknown",
+    },
 )
 def users_unanswered(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Users who sent a request and never got an answer, from the warm-up on; in open loads: connections. Not judged for

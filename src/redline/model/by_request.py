@@ -26,14 +26,17 @@ class RequestReport(Frozen):
     body_bytes: int = Field(description="bytes of the bodies of complete answers")
     streams: StreamReport | None = omitted_if_default(None, STREAMS)
 
-    def bounded(self, leaves: Effect | None, service: Effect | None, *, rated: bool) -> "RequestReport":
-        """The same with bounds of its times, as far as findings leave them; its rate only if it is `rated`."""
+    def bounded(self, leaves: Effect | None, later: Effect | None, *, rated: bool) -> "RequestReport":
+        """The same with bounds of its times, as far as findings leave them, and those of `later` messages.
+
+        Its rate only if it is `rated`.
+        """
         return self.model_copy(
             update={
                 "rate_per_s": self.rate_per_s if rated else None,
                 "response": bounded(self.response, leaves),
                 "first_byte": bounded(self.first_byte, leaves),
-                "streams": self.streams and self.streams.bounded(leaves, service),
+                "streams": self.streams and self.streams.bounded(leaves, later),
             }
         )
 

@@ -19,6 +19,7 @@ from redline.model.traffic import (
     BY_REQUEST,
     ENCODED,
     FIRST_BYTE,
+    UPGRADE,
     Counts,
     Ended,
     Engine,
@@ -83,6 +84,7 @@ class TargetTraffic(Frozen):
     lateness: Histogram
     first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None)
+    upgrade: Histogram | None = omitted_if_default(None, UPGRADE)
     one_way: OneWay | None = omitted_if_default(None, "only if answers contain the server's clock")
     streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
     encoded: tuple[str, ...] = omitted_if_default((), ENCODED)

@@ -45,6 +45,10 @@ class TooFew(Frozen):
     missing: int = Field(description="how many of them are missing")
 
 
+TimeName = Literal["first byte", "handshake", "upgrade", "to server", "from server"]
+"""The other times: `upgrade` is from the request that opens a WebSocket to its answer 101."""
+
+
 class OtherTime(Frozen):
     """A time other than response and service time, over all used trials.
 
@@ -52,7 +56,7 @@ class OtherTime(Frozen):
     `resolution_ns` of the server's timestamps, and off by up to `clock_bound_ns` if the clocks are of two hosts.
     """
 
-    name: Literal["first byte", "handshake", "to server", "from server"]
+    name: TimeName
     count: int
     p50_ns: int
     p99_ns: int | None = Field(description="null if fewer than 10 lie beyond it")

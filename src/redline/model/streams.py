@@ -212,6 +212,10 @@ class StreamTraffic(Frozen):
     push: Histogram | None = omitted_if_default(
         None, "the difference of our clock and the server's in each message that states it, without its sign"
     )
+    read_lateness: Histogram | None = omitted_if_default(
+        None, "from the arrival of messages to the read that found them; empty if the kernel did not say"
+    )
+    blurred: int = omitted_if_default(0, "messages that were read together, late, and may have come one by one")
 
     @classmethod
     def merged(cls, parts: Iterable["StreamTraffic | None"]) -> Self | None:
@@ -233,6 +237,8 @@ class StreamTraffic(Frozen):
             slowest_gap=_all_of(part.slowest_gap for part in known),
             per_message=_all_of(part.per_message for part in known),
             push=_all_of(part.push for part in known),
+            read_lateness=_all_of(part.read_lateness for part in known),
+            blurred=sum(part.blurred for part in known),
         )
 
     def times(self, name: str) -> Histogram | None:
@@ -244,6 +250,11 @@ class StreamTraffic(Frozen):
     def events_of_begun(self) -> int:
         """The messages of the streams that began, whenever they arrived: earlier runs have each one's time alone."""
         return self.first_event.count + self.gaps.count if self.counted is None else self.counted
+
+    @property
+    def blurred_share(self) -> float:
+        """The share of messages that may have come one by one, though they were read together."""
+        return self.blurred / max(self.events_of_begun, 1)
 
     def with_events_of(self, window: "StreamTraffic | None") -> "StreamTraffic":
         """The same streams, with the events of a window alone."""
@@ -284,13 +295,13 @@ class StreamReport(Frozen):
         None, "the share of good streams of all that were due; absent: not asked"
     )
 
-    def bounded(self, response: Effect | None, service: Effect | None) -> "StreamReport":
-        """The same with bounds of its times, as far as findings leave response times, and service times."""
+    def bounded(self, response: Effect | None, later: Effect | None) -> "StreamReport":
+        """The same with bounds of its times, as far as findings leave those from due, and those of later messages."""
         times = {
             "first_event": bounded(self.first_event, response),
-            "gaps": bounded(self.gaps, service),
-            "slowest_gap": bounded(self.slowest_gap, service),
-            "per_message": bounded(self.per_message, service),
-            "push": bounded(self.push, service),
+            "gaps": bounded(self.gaps, later),
+            "slowest_gap": bounded(self.slowest_gap, later),
+            "per_message": bounded(self.per_message, later),
+            "push": bounded(self.push, later),
         }
         return self.model_copy(update=times)

@@ -32,6 +32,7 @@ _OFTEN = 0.5
 
 _NESTED = {"status", "grpc_status", "outcomes"}
 
+UPGRADE = "from the request that opens a WebSocket to its answer 101"
 FIRST_BYTE = "from due to the first byte of the answer, of complete answers; absent in earlier recordings"
 ENCODED = "how encoded answers came before the load: `GET /: gzip, 1,234 bytes, 9,876 decoded`"
 _TELLING = (0.5, 0.9, 0.99)
@@ -92,6 +93,8 @@ class Counts(Frozen):
     resumed: int = Field(default=0, description="part of handshakes: resumed an earlier connection's session")
     bytes_sent: int = 0
     bytes_received: int = 0
+    plain_bytes: int = omitted_if_default(0, "of messages of WebSockets that compress them, both ways, as they are")
+    packed_bytes: int = omitted_if_default(0, "the same, compressed")
     saturated: int = Field(default=0, description="durations beyond the histogram's range, recorded at its end")
     exhausted: int = Field(
         default=0, description="part of outcomes.connect: the engine lacked ports, descriptors or memory"
@@ -265,6 +268,7 @@ class Interval(Frozen):
     lateness: Histogram
     first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None, "only with TLS")
+    upgrade: Histogram | None = omitted_if_default(None, UPGRADE)
     one_way: OneWay | None = omitted_if_default(None, "only if answers contain the server's clock")
     streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
     engine_cpu_ns: int
@@ -297,7 +301,7 @@ class Interval(Frozen):
         sides = (one_way.to_server, one_way.from_server) if one_way else ()
         apart = [histogram for side in sides for histogram in (side.negative, side.positive)]
         messages = [streams.times(name) for name in MESSAGE_TIMES] if streams else []
-        own = (self.response, self.service, self.lateness, self.first_byte, self.handshake)
+        own = (self.response, self.service, self.lateness, self.first_byte, self.handshake, self.upgrade)
         for histogram in (*own, *apart, *messages):
             if histogram is not None:
                 histogram.pack()
@@ -308,9 +312,14 @@ class Interval(Frozen):
         return self.end_ns - self.start_ns
 
 
+def _known(times: Iterable[Histogram | None]) -> Histogram | None:
+    """All that are known together; None if none are."""
+    known = [part for part in times if part is not None]
+    return Histogram.merged(known) if known else None
+
+
 def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
     """Sums over parts of intervals, or of traffic: counts, histograms and times of the engine."""
-    handshakes = [part.handshake for part in parts if part.handshake is not None]
     first_bytes = [part.first_byte for part in parts if part.first_byte is not None]
     return {
         "counts": Counts.merged(part.counts for part in parts),
@@ -318,7 +327,8 @@ def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
         "service": Histogram.merged(part.service for part in parts),
         "lateness": Histogram.merged(part.lateness for part in parts),
         "first_byte": Histogram.merged(first_bytes) if len(first_bytes) == len(parts) else None,
-        "handshake": Histogram.merged(handshakes) if handshakes else None,
+        "handshake": _known(part.handshake for part in parts),
+        "upgrade": _known(part.upgrade for part in parts),
         "one_way": OneWay.merged(part.one_way for part in parts if part.one_way is not None),
         "streams": StreamTraffic.merged(part.streams for part in parts),
         "engine_cpu_ns": sum(part.engine_cpu_ns for part in parts),
@@ -428,6 +438,7 @@ class Traffic(Frozen):
     lateness: Histogram
     first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None)
+    upgrade: Histogram | None = omitted_if_default(None, UPGRADE)
     one_way: OneWay | None = omitted_if_default(None)
     streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
     tls: AgreedTls | None = omitted_if_default(None)
@@ -485,8 +496,12 @@ class Traffic(Frozen):
     @property
     def all_handshakes(self) -> Histogram | None:
         """All handshakes from the beginning: most are over before the measurement. None without TLS."""
-        handshakes = [interval.handshake for interval in self.intervals if interval.handshake is not None]
-        return Histogram.merged(handshakes) if handshakes else self.handshake
+        return _known(interval.handshake for interval in self.intervals) or self.handshake
+
+    @property
+    def all_upgrades(self) -> Histogram | None:
+        """The same of handshakes of WebSockets."""
+        return _known(interval.upgrade for interval in self.intervals) or self.upgrade
 
     @property
     def measured_one_way(self) -> OneWay | None:

@@ -9,8 +9,8 @@ from redline.model.estimate import Metric
 from redline.model.finding import FindingKind
 from redline.quantities import amount
 
-Numbers = Literal["counts", "throughput", "response times", "service times", "CPU and memory"]
-"""The groups of numbers that a finding touches. Counts: outcomes and errors."""
+Numbers = Literal["counts", "throughput", "response times", "service times", "message times", "CPU and memory"]
+"""The groups of numbers that a finding touches. Counts: outcomes and errors. Message times: after the first message."""
 
 _NUMBERS: dict[Metric, Numbers] = {
     Metric.THROUGHPUT: "throughput",
@@ -21,7 +21,9 @@ _NUMBERS: dict[Metric, Numbers] = {
 
 
 def numbers_of(metric: Metric) -> Numbers:
-    """The group of a metric; the mean and percentiles are response times."""
+    """The group of a metric; the mean and percentiles are response times, as is the first message."""
+    if metric.value.startswith(("gap", "per-message", "push")):
+        return "message times"
     return _NUMBERS.get(metric, "response times")
 
 

@@ -15,6 +15,9 @@ class WebSocket(Frozen):
     """
 
     subprotocols: tuple[str, ...] = omitted_if_default((), "that are offered; the server has to choose one of them")
+    compression: bool = omitted_if_default(
+        default=False, description="permessage-deflate is offered, and the server has to agree"
+    )
     message: Literal["text", "binary"] | None = omitted_if_default(None, "the kind of the message, if one is sent")
     answer: Literal["echo", "next", "listen"] = Field(default="echo", description="what answers the message")
     greeting: int = omitted_if_default(0, "messages that the server sends before the first that it is sent")

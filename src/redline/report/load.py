@@ -10,6 +10,7 @@ from redline.document.format import (
     agreed,
     amount,
     by_status,
+    compression,
     duration,
     encodings,
     integer,
@@ -123,7 +124,7 @@ def _percentiles(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Table:
     times = {"response": response, "service": service, "engine lateness": facts.lateness}
     if _is_closed(cell) and not whole and are_sent_at_once(response, service, facts.lateness):
         times = {"response": response}
-    times |= {time.name: time.points for time in cell.other_times if time.name != "handshake"}
+    times |= {time.name: time.points for time in cell.other_times if time.name not in ("handshake", "upgrade")}
     if cell.streams is not None:
         times |= {"first message": cell.streams.first_event, "between messages": cell.streams.gaps}
         times |= {"slowest gap": cell.streams.slowest_gap, "per message": cell.streams.per_message}
@@ -210,6 +211,8 @@ def _remarks(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Iterator[str
 
 def _connections(cell: CellReport, facts: LoadFacts) -> Iterator[str]:
     yield from map(agreed, cell.tls)
+    yield from (other_time(time) for time in cell.other_times if time.name == "upgrade")
+    yield from compression(cell.counts)
     if len(facts.addresses) > 1:
         yield f"connections  in turn to {', '.join(facts.addresses)}"
     if facts.proxy:

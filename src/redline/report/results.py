@@ -262,6 +262,7 @@ def row_notes(group: Group) -> Iterator[str]:
         yield f"Warm-up of {names}: {text}."
     for cell in group.cells:
         said = (*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times), *fmt.encodings(cell.encoded))
+        said += tuple(fmt.compression(cell.counts))
         if cell.shows_numbers and said:
             yield f"{cell.server}: {'; '.join(said)}."
     for cell in group.cells:

@@ -92,6 +92,11 @@ class WebSocketSchema(Schema):
         description="the subprotocols that are offered, of which the server has to choose one",
         examples=[["chat"]],
     )
+    compression: bool = Field(
+        default=False,
+        description="permessage-deflate (RFC 7692) is offered, and the server has to agree",
+        examples=[True],
+    )
     send: MessageItem | None = Field(
         default=None,
         description="the message: a text, or {json: …}, {size: 256} or {file: frame.bin}",
@@ -140,6 +145,7 @@ class WebSocketSchema(Schema):
         headers = {name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()}
         websocket = WebSocket(
             subprotocols=tuple(self.subprotocols),
+            compression=self.compression,
             message=kind,
             answer=self.answer if self.receive is None else "listen",
             greeting=self.greeting,

@@ -7,7 +7,7 @@ from redline.model import Finding, Grade, Objective, Scenario, Traffic
 from redline.quantities import percent
 from redline.search.evidence import Evidence, overloaded
 from redline.search.steps import counts_for, due_of, errors_of, state_of, too_many_errors
-from redline.stats.objectives import CONNECTS, DEPTHS, LoadTotals, excused, late_text, nothing_left
+from redline.stats.objectives import BLURRED, CONNECTS, DEPTHS, LoadTotals, excused, late_text, nothing_left
 
 SATURATED = 0.95
 """The share of the workers' time above which a busy engine may limit the rate."""
@@ -97,7 +97,7 @@ def late_engine(
     beyond = {
         objective.text: excused(objective, totals)
         for objective, totals in judged
-        if grew or _is_beyond(objective, totals)
+        if grew or _is_beyond(objective, totals) or excused(objective, totals) == BLURRED
     }
     reasons = list(filter(None, beyond.values()))
     if grew and not any(objective.metric in DEPTHS for objective in objectives):

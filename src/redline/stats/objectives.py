@@ -32,6 +32,11 @@ _SURELY_LATE = 0.99
 CONNECTS = "it opens a connection for about every request, which takes its time"
 """Why an engine is busy or late that keeps connecting: more cores would be wrong advice."""
 
+MOST_BLURRED = 0.01
+"""The share of messages of unsure times from which on these may be the p99 of the gaps."""
+
+BLURRED = "the engine read messages late: give it a core of its own"
+
 NO_MESSAGES = "the load has no conversations whose messages are known"
 
 _LATE_GOOD_NS = 1_000_000
@@ -157,8 +162,8 @@ def evaluate_objective(objective: Objective, measured: LoadTotals) -> EvaluatedO
         return _evaluate_by_request(objective, objective.request, measured)
     if objective.times:
         of_messages = measured.of_times(objective.times)
-        if of_messages is None:
-            return EvaluatedObjective("not known", None, NO_MESSAGES)
+        if of_messages is None or _is_blurred(objective, measured):
+            return EvaluatedObjective("not known", None, BLURRED if of_messages else NO_MESSAGES)
         measured = of_messages
     if objective.metric == "goodput":
         return _goodput(objective, measured)
@@ -178,6 +183,8 @@ def _goodput(objective: Objective, measured: LoadTotals) -> EvaluatedObjective:
     """
     if measured.streams is None or not measured.conversations:
         return EvaluatedObjective("not known", None, NO_MESSAGES)
+    if _is_blurred(objective, measured):
+        return EvaluatedObjective("not known", None, BLURRED)
     actual = measured.streams.good / measured.conversations
     if actual > objective.limit:
         return EvaluatedObjective("met", actual)
@@ -200,8 +207,17 @@ def _evaluate_by_request(objective: Objective, request: str, measured: LoadTotal
     return evaluated
 
 
+def _is_blurred(objective: Objective, measured: LoadTotals) -> bool:
+    """Whether it is about times between messages that were read too late to be known."""
+    is_between = objective.metric == "goodput" and measured.good_between
+    is_later = is_between or objective.times not in ("", "first-message")
+    return is_later and measured.streams is not None and measured.streams.blurred_share > MOST_BLURRED
+
+
 def excused(objective: Objective, measured: LoadTotals) -> str:
     """As below, of the times that the objective is about."""
+    if _is_blurred(objective, measured):
+        return BLURRED
     about = measured.of_times(objective.times) if objective.times else measured
     return "" if about is None else _excused(objective, about)
 

@@ -211,6 +211,7 @@ class MeasuredTraffic:
     lateness: Histogram
     first_byte: Histogram | None
     handshakes: Histogram | None
+    upgrades: Histogram | None
     one_way: OneWay | None
     tls: AgreedTls | None
     encoded: tuple[str, ...]
@@ -244,6 +245,7 @@ class MeasuredTraffic:
             lateness=traffic.lateness,
             first_byte=traffic.first_byte,
             handshakes=traffic.all_handshakes,
+            upgrades=traffic.all_upgrades,
             one_way=traffic.measured_one_way,
             tls=traffic.tls,
             encoded=traffic.encoded,

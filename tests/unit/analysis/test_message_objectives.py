@@ -79,3 +79,16 @@ def test_findings_about_rates_alone_leave_the_share_of_good_conversations_known(
 @pytest.mark.parametrize("text", ["goodput > 50%", "goodput > 70%", "gap p50 < 3ms", "gap p50 < 1ms"])
 def test_where_times_are_not_known_neither_are_gaps_and_goodput(kind: FindingKind, text: str) -> None:
     assert judged(text, kind) == f"not known hidden by {kind}"
+
+
+@pytest.mark.parametrize("text", ["goodput > 50%", "goodput > 70%", "gap p50 < 3ms", "push p50 < 1ms"])
+def test_messages_that_are_read_late_hide_gaps_pushes_and_goodput(text: str) -> None:
+    assert judged(text, "late-reads") == "not known hidden by late-reads"
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "state"),
+    [("first-message p50 < 3ms", GAP, "met"), ("p50 < 1s", GAP, "met"), ("goodput > 50%", FIRST, "met")],
+)
+def test_messages_that_are_read_late_leave_the_rest_known(text: str, good: Good, state: str) -> None:
+    assert judged(text, "late-reads", good=good).startswith(state)

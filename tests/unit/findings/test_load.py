@@ -7,7 +7,21 @@ import pytest
 from redline.findings import load
 from redline.findings.load import carried_over_share
 from redline.findings.rules import Observation, Rule
-from redline.model import Cell, Closed, Counts, Failure, Grade, Histogram, Interval, Load, Open, Outcomes, Tls, Traffic
+from redline.model import (
+    Cell,
+    Closed,
+    Counts,
+    Failure,
+    Grade,
+    Histogram,
+    Interval,
+    Load,
+    Open,
+    Outcomes,
+    StreamTraffic,
+    Tls,
+    Traffic,
+)
 from redline.model.exchange import Scenario
 from redline.model.journey import Journey, JourneyStep
 from redline.stats import Trial
@@ -376,3 +390,15 @@ def test_a_window_that_begins_without_requests_is_explained_by_it() -> None:
     longest_s = Histogram.of([50 * MS]).max_ns / 1e9
     missing_s = 4 + 0.4
     assert found.value == pytest.approx(0.5 - (missing_s + longest_s) / 10, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("blurred", "grade"), [(0, None), (10, None), (11, Grade.NOTE), (51, Grade.WARN), (101, Grade.INVALID)]
+)
+def test_messages_that_were_read_together_late_are_graded(blurred: int, grade: Grade | None) -> None:
+    late = Histogram.of([30 * MS] * 100)
+    streams = StreamTraffic(begun=100, counted=10_000, first_event=late, gaps=late, read_lateness=late, blurred=blurred)
+    assert graded(load.late_reads, traffic(streams=streams)) is grade
+    assert f"{blurred} of 10,000 messages" in message(load.late_reads, traffic(streams=streams))
+    assert "waited up to 30.0 ms" in message(load.late_reads, traffic(streams=streams))
+    assert observed(load.late_reads, traffic()) is None

@@ -50,12 +50,18 @@ def page() -> str:
 
 def _left() -> list[str]:
     """A table of the rules that may be invalid, and what they then leave of which numbers."""
-    numbers = get_args(Numbers)
-    lines = ["", "## What is left of each number", ""]
+    numbers = [name for name in get_args(Numbers) if name != "message times"]
+    lines = [
+        "",
+        "## What is left of each number",
+        "",
+        "Empty: known. Later messages are left as service times; `late-reads` hides only them.",
+        "",
+    ]
     lines += [f"| invalid by | {' | '.join(numbers)} |", f"|---|{'---|' * len(numbers)}"]
     for rule in RULES.values():
         if rule.invalid is not None and rule.touches:
-            left = (rule.touches.get(name, "known") for name in numbers)
+            left = (rule.touches.get(name, "") for name in numbers)
             lines.append(f"| [{rule.kind}](#{rule.kind}) | {' | '.join(left)} |")
     return lines
 

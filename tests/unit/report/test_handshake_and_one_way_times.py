@@ -137,7 +137,7 @@ def test_every_format_has_the_whole_distribution_each_way() -> None:
 def test_a_deep_distribution_has_six_nines() -> None:
     values = np.arange(1, 1_000_001)
     ways = OneWay(to_server=signed_of(values), from_server=signed_of(values - 1_000))
-    to_server, from_server = other_times(None, [], [ways] * 10, 1_000_000)
+    to_server, from_server = other_times(None, {}, [ways] * 10, 1_000_000)
     assert [point.q for point in to_server.points][-3:] == [0.999995, 0.999999, 1.0]
     assert at(to_server, 0.999999) == pytest.approx(999_999, rel=2e-3)
     assert at(from_server, 0.0) < 0 < at(from_server, 0.5)
@@ -232,7 +232,7 @@ def test_of_a_trial_without_a_handshake_there_is_no_time() -> None:
     traffic = PLAIN.recordings[0].traffic
     assert traffic is not None
     assert traffic.all_handshakes is None
-    assert other_times(None, [None, Histogram()], [traffic.measured_one_way], None) == ()
+    assert other_times(None, {"handshake": [None, Histogram()]}, [traffic.measured_one_way], None) == ()
 
 
 def test_the_first_byte_is_shown_where_answers_come_in_pieces() -> None:
@@ -246,6 +246,6 @@ def test_the_first_byte_is_shown_where_answers_come_in_pieces() -> None:
     assert earlier_first_byte([whole]) is None
     # In a part of the trials the engine did not say it.
     assert earlier_first_byte([pieces, unknown]) is None
-    (time,) = other_times(earlier_first_byte([pieces]), [], [], None)
+    (time,) = other_times(earlier_first_byte([pieces]), {}, [], None)
     assert (time.name, time.count, time.is_one_way) == ("first byte", 2000, False)
     assert time.p50_ns == pytest.approx(1_000_000, rel=0.001)

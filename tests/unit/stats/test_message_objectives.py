@@ -12,7 +12,7 @@ from redline.schema.objectives import parse_objectives
 from redline.search.evidence import Evidence, ProbeSlice, RequestSeen
 from redline.search.steps import reason, state_of
 from redline.stats.abort import AbortJudge
-from redline.stats.objectives import EvaluatedObjective, LoadTotals, evaluate_objective
+from redline.stats.objectives import EvaluatedObjective, LoadTotals, evaluate_objective, excused
 from tests.fakes.recordings import simulated_cell
 
 MS = 1_000_000
@@ -54,6 +54,19 @@ def test_a_late_client_excuses_first_messages_and_no_gaps() -> None:
     assert judged("first-message p95 < 300ms", seen).state == "not known"
     assert judged("gap p95 < 80ms", seen).state == "missed"
     assert judged("first-message p95 < 300ms", totals(streams([310.0] * 1000))).state == "missed"
+
+
+@pytest.mark.parametrize(("blurred", "known"), [(10, True), (11, False)])
+def test_gaps_of_messages_that_were_read_late_are_not_known(blurred: int, known: bool) -> None:
+    seen = streams([310.0] * 10, [90.0] * 990, good=960).model_copy(update={"blurred": blurred})
+    late = replace(totals(seen), good={"": Good(gap_ns=MS)})
+    for text in ("gap p95 < 80ms", "slowest-gap max < 80ms", "goodput > 97%"):
+        assert judged(text, late).state == ("missed" if known else "not known"), text
+    for text in ("gap p95 < 100ms", "goodput > 95%"):
+        assert judged(text, late).state == ("met" if known else "not known"), text
+    (objective,) = parse_objectives("gap p95 < 80ms")
+    assert bool(excused(objective, late)) is not known
+    assert judged("first-message max < 300ms", late).state == "missed"
 
 
 def test_goodput_is_of_all_that_were_due() -> None:

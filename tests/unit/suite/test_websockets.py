@@ -54,9 +54,11 @@ def test_results_call_it_a_websocket_that_may_change_the_server(tmp_path: Path) 
 
 
 def test_the_engine_is_told_how_to_open_it_and_what_to_send(tmp_path: Path) -> None:
-    more = "path: /chat, headers: {Origin: http://a}, subprotocols: [v2, v1], answer: next, greeting: 2"
+    more = (
+        "path: /chat, headers: {Origin: http://a}, subprotocols: [v2, v1], compression: true, answer: next, greeting: 2"
+    )
     (sent,) = job_of(request=read(tmp_path, SUITE.replace("path: /chat", more)).request)["requests"]
-    opens = {"subprotocols": ["v2", "v1"], "message": "text", "answer": "next", "greeting": 2}
+    opens = {"subprotocols": ["v2", "v1"], "compression": True, "message": "text", "answer": "next", "greeting": 2}
     assert sent["websocket"] == opens
     assert (sent["method"], sent["path"], sent["headers"]) == ("GET", "/chat", [["Origin", "http://a"]])
     assert sent["body_text"] == "message {seq}"

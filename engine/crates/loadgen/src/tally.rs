@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use redline_traffic::{Histogram, JourneyTally, Outcome, Phase, RequestTally, Slice, StreamNews};
 
+use redline_websocket::Volume;
+
 use crate::by_journey::{self, ByJourney, Mark};
 use crate::by_request::{ByRequest, Entry, StreamEntry};
 use crate::client::StreamProgress;
@@ -388,6 +390,17 @@ impl Tally {
     /// A request is to be written again because its server announced that it would not process it.
     pub fn resent(&mut self, due_ns: u64) {
         self.slice.counts.resent += u64::from(self.is_of_phase(due_ns));
+    }
+
+    /// Messages had so many bytes before and after their compression.
+    pub fn volume(&mut self, volume: Volume) {
+        self.slice.counts.plain_bytes += volume.plain;
+        self.slice.counts.packed_bytes += volume.packed;
+    }
+
+    /// A server opened a WebSocket, so long after it was asked.
+    pub fn upgraded(&mut self, ns: u64) {
+        self.slice.record_upgrade(ns);
     }
 
     /// A TLS handshake succeeded.

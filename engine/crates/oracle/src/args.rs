@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
+use redline_websocket::Deflate;
+
 use crate::behaviour::{Behaviour, PushTimes};
 use crate::content::{ClockText, Content, NO_TOKENS};
 use crate::discipline::Discipline;
@@ -86,6 +88,7 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
             faults,
             endings: endings(given)?,
             pushes: push_times(given)?,
+            deflate: given.take("--deflate", deflate)?,
             work: given.take("--work", number)?.unwrap_or(0),
             report: given.flag("--report").then(|| Arc::new(Mutex::new(Report::default()))),
         },
@@ -172,6 +175,11 @@ fn event_times(given: &mut Given) -> Result<Option<EventTimes>, String> {
     };
     let gap_ns = given.need("--events", "--event-gap D", time_ns)?;
     Ok(Some(EventTimes { count: count as u64, gap_ns }))
+}
+
+fn deflate(parameters: &str) -> Result<Deflate, String> {
+    let rest = if parameters.is_empty() { String::new() } else { format!("; {parameters}") };
+    Deflate::agreed(&format!("permessage-deflate{rest}"))
 }
 
 /// The most messages that are pushed on a WebSocket: all are written when it opens.

@@ -4,6 +4,8 @@ use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use redline_websocket::Deflate;
+
 use crate::agenda::{Agenda, Due};
 use crate::content::Content;
 use crate::conversation::{Release, Respondent};
@@ -28,6 +30,8 @@ pub struct Behaviour {
     pub endings: Endings,
     /// The messages that every WebSocket gets, if its own are not echoed.
     pub pushes: Option<PushTimes>,
+    /// How messages on a WebSocket are compressed whose client offers that.
+    pub deflate: Option<Deflate>,
     /// How many steps of arithmetic an answer takes.
     pub work: u64,
     /// What is counted, if anything is.
@@ -81,6 +85,10 @@ pub struct PushTimes {
 impl Respondent for Exchange<'_> {
     fn pushes(&self) -> Option<PushTimes> {
         self.behaviour.pushes
+    }
+
+    fn deflate(&self) -> Option<Deflate> {
+        self.behaviour.deflate
     }
 
     fn push(&mut self, after_ns: u64, length: usize) {
@@ -233,6 +241,7 @@ mod tests {
             faults,
             endings: Endings::default(),
             pushes: None,
+            deflate: None,
             work: 0,
             report: None,
         }

@@ -5,6 +5,8 @@
 use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use redline_websocket::Deflate;
+
 use crate::agenda::Due;
 use crate::behaviour::PushTimes;
 use crate::body::{Framing, Part, Rest};
@@ -48,6 +50,10 @@ pub trait Respondent {
     fn message(&mut self, _length: usize) {}
     /// The messages that a WebSocket gets which opens now.
     fn pushes(&self) -> Option<PushTimes> {
+        None
+    }
+    /// How messages of a WebSocket are compressed whose client offers that.
+    fn deflate(&self) -> Option<Deflate> {
         None
     }
     /// A message of this many bytes is to be sent this long after the request arrived.
@@ -279,8 +285,9 @@ impl Conversation {
         if !request.websocket_key.is_empty() && !post && !self.closing {
             respondent.upgraded(name);
             let start = self.answers.len();
-            websocket::open(request.websocket_key, request.subprotocols, &mut self.answers);
-            let mut websocket = Box::new(WebSocket::new());
+            let deflate = respondent.deflate().filter(|_| request.extensions.starts_with(b"permessage-deflate"));
+            websocket::open(request.websocket_key, request.subprotocols, deflate, &mut self.answers);
+            let mut websocket = Box::new(WebSocket::new(deflate));
             self.pass_on(start, respondent);
             if let Some(times) = respondent.pushes() {
                 websocket.is_pushing = true;

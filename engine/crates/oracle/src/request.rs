@@ -35,6 +35,8 @@ pub struct Request<'a> {
     pub websocket_key: &'a [u8],
     /// The value of `Sec-WebSocket-Protocol`; empty without it.
     pub subprotocols: &'a [u8],
+    /// The extensions of a WebSocket that it offers.
+    pub extensions: &'a [u8],
     /// Bytes of the head, with the empty line that ends it.
     pub head_length: usize,
 }
@@ -100,6 +102,7 @@ fn request_line(line: &[u8]) -> Result<Request<'_>, u16> {
         token: b"",
         websocket_key: b"",
         subprotocols: b"",
+        extensions: b"",
         head_length: 0,
     })
 }
@@ -122,6 +125,8 @@ fn field_line<'a>(line: &'a [u8], request: &mut Request<'a>) -> Result<(), u16> 
         request.websocket_key = value.trim_ascii();
     } else if name.eq_ignore_ascii_case(b"sec-websocket-protocol") {
         request.subprotocols = value.trim_ascii();
+    } else if name.eq_ignore_ascii_case(b"sec-websocket-extensions") {
+        request.extensions = value.trim_ascii();
     } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
         if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
             return Err(501);
@@ -178,6 +183,7 @@ mod tests {
             token: b"",
             websocket_key: b"",
             subprotocols: b"",
+            extensions: b"",
             head_length: 25,
         };
         assert_eq!(read_head(b"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET"), Head::Complete(none));
@@ -190,6 +196,7 @@ mod tests {
             token: b"t",
             websocket_key: b"",
             subprotocols: b"",
+            extensions: b"",
             head_length: POST.len(),
         };
         assert_eq!(read_head(POST), Head::Complete(whole));

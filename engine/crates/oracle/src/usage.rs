@@ -45,6 +45,8 @@ opens one, with the first subprotocol that is offered, and each message is echoe
   --pushes N --push-every D [--push-delay D]
                         a WebSocket echoes nothing, and gets N texts, each D after the one before it, the first D after the
                         handshake; each is the time at which it is due, less the delay, in ns since 1970
+  --deflate PARAMETERS  compresses messages of WebSockets whose clients offer it, by these parameters of
+                        permessage-deflate (RFC 7692)
   --close-after N       the Nth answer of a connection is its last, and says so: `Connection: close`, or GOAWAY
   --close-silently      it does not say so
 

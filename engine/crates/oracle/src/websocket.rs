@@ -1,6 +1,6 @@
 //! The server's side of a WebSocket: an answer 101, and then the echo of each message.
 
-use redline_websocket::{Event, Kind, Role, Session, accept_value};
+use redline_websocket::{Deflate, Event, Kind, Role, Session, accept_value};
 
 /// The code of a close frame without one (RFC 6455, section 7.4.1).
 const NO_STATUS: u16 = 1005;
@@ -27,8 +27,8 @@ pub struct WebSocket {
 }
 
 impl WebSocket {
-    pub fn new() -> Self {
-        Self { session: Session::new(Role::Server, 0), message: Vec::new(), is_pushing: false }
+    pub fn new(deflate: Option<Deflate>) -> Self {
+        Self { session: Session::new(Role::Server, 0).compressing(deflate), message: Vec::new(), is_pushing: false }
     }
 
     /// Reads a frame from the start of `bytes`, which are shortened by it, and adds what answers it; `None` when more are needed.
@@ -72,13 +72,16 @@ impl WebSocket {
 }
 
 /// Adds the answer that opens a WebSocket, to a request with this key and these subprotocols, of which the first is chosen.
-pub fn open(key: &[u8], subprotocols: &[u8], answers: &mut Vec<u8>) {
+pub fn open(key: &[u8], subprotocols: &[u8], deflate: Option<Deflate>, answers: &mut Vec<u8>) {
     answers.extend_from_slice(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n");
     let first = subprotocols.split(|&byte| byte == b',').next().unwrap_or_default().trim_ascii();
     if !first.is_empty() {
         answers.extend_from_slice(b"Sec-WebSocket-Protocol: ");
         answers.extend_from_slice(first);
         answers.extend_from_slice(b"\r\n");
+    }
+    if let Some(deflate) = deflate {
+        answers.extend_from_slice(format!("Sec-WebSocket-Extensions: {deflate}\r\n").as_bytes());
     }
     answers.extend_from_slice(b"Sec-WebSocket-Accept: ");
     answers.extend_from_slice(accept_value(key).as_bytes());

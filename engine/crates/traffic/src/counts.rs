@@ -257,6 +257,12 @@ pub struct Counts {
     pub bytes_sent: u64,
     /// Bytes received from the kernel.
     pub bytes_received: u64,
+    /// Bytes of messages that are sent compressed, in both directions: as they are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub plain_bytes: u64,
+    /// The same, compressed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packed_bytes: u64,
     /// Durations past the histograms' range.
     pub saturated: u64,
     /// Outcomes `connect` for lack of ports, descriptors or memory on the engine's side.
@@ -293,6 +299,8 @@ impl AddAssign for Counts {
         self.resumed += other.resumed;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
+        self.plain_bytes += other.plain_bytes;
+        self.packed_bytes += other.packed_bytes;
         self.saturated += other.saturated;
         self.exhausted += other.exhausted;
         self.with_errors += other.with_errors;

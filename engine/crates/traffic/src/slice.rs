@@ -21,6 +21,9 @@ pub struct Slice {
     /// From the first byte of the TLS handshake to its end; `None` without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<Box<Histogram>>,
+    /// From the request of a WebSocket's handshake to its answer 101; `None` if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<Box<Histogram>>,
     /// One-way times; `None` if no answer contains the server's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<Box<OneWay>>,
@@ -56,7 +59,8 @@ impl Slice {
     /// (right answers, events, bytes, CPU time). A pause in the drain is in the response times.
     pub fn add_drained(&mut self, other: &Self) {
         self.paused_ns += other.paused_ns;
-        self.counts += Counts { completed: 0, bytes_sent: 0, bytes_received: 0, ..other.counts };
+        self.counts +=
+            Counts { completed: 0, bytes_sent: 0, bytes_received: 0, plain_bytes: 0, packed_bytes: 0, ..other.counts };
         self.add_distributions(other);
         if let Some(streams) = &other.streams {
             self.streams_mut().add_drained(streams);
@@ -71,6 +75,9 @@ impl Slice {
         if let Some(handshake) = &other.handshake {
             self.handshake_mut().add(handshake);
         }
+        if let Some(upgrade) = &other.upgrade {
+            self.upgrade.get_or_insert_default().add(upgrade);
+        }
         if let Some(one_way) = &other.one_way {
             self.one_way_mut().add(one_way);
         }
@@ -79,6 +86,12 @@ impl Slice {
     /// Record the duration of a TLS handshake, in nanoseconds. A duration past the range counts in `saturated`.
     pub fn record_handshake(&mut self, ns: u64) {
         let saturated = self.handshake_mut().record(ns);
+        self.counts.saturated += u64::from(saturated);
+    }
+
+    /// Record the duration of a WebSocket's handshake, in nanoseconds, as [`Self::record_handshake`] does.
+    pub fn record_upgrade(&mut self, ns: u64) {
+        let saturated = self.upgrade.get_or_insert_default().record(ns);
         self.counts.saturated += u64::from(saturated);
     }
 
@@ -106,6 +119,9 @@ impl Slice {
         self.lateness.clear();
         if let Some(handshake) = &mut self.handshake {
             handshake.clear();
+        }
+        if let Some(upgrade) = &mut self.upgrade {
+            upgrade.clear();
         }
         if let Some(one_way) = &mut self.one_way {
             one_way.clear();

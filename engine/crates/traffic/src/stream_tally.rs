@@ -33,6 +33,10 @@ pub struct StreamTally {
     pub per_message: SparseHistogram,
     /// The difference of our clock and the server's in each message that states it, without its sign.
     pub push: SparseHistogram,
+    /// From the arrival of messages to the read that found them, for each read whose bytes the kernel stamped.
+    pub read_lateness: SparseHistogram,
+    /// Messages that were read together and may have come one by one, as they were read late.
+    pub blurred: u64,
 }
 
 /// What is new in a stream.
@@ -50,6 +54,10 @@ pub enum StreamNews {
         is_first: bool,
         /// They were pushed to a user who only listens.
         is_push: bool,
+        /// How many, of these and of others that were read with them, are blurred and were not known to be.
+        blurred: u64,
+        /// Nanoseconds until they were read, if the kernel said when they came, and none was read with them before.
+        late_ns: Option<u64>,
     },
     /// A message has arrived that states the server's clock: ours minus it, in nanoseconds.
     Stated(i128),
@@ -106,8 +114,12 @@ impl StreamTally {
             StreamNews::Aside(_) | StreamNews::Amount(_) => {}
             StreamNews::Ended(ended) => self.count_end(ended),
             StreamNews::Stated(ns) => self.push.record(u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX)),
-            StreamNews::Events { count, since_ns, is_first, .. } => {
+            StreamNews::Events { count, since_ns, is_first, blurred, late_ns, .. } => {
                 self.counted += count;
+                self.blurred += blurred;
+                if let Some(late_ns) = late_ns {
+                    self.read_lateness.record(late_ns);
+                }
                 if is_first {
                     self.first_event.record(since_ns);
                 } else {
@@ -155,6 +167,8 @@ impl StreamTally {
         self.slowest_gap.add(&other.slowest_gap);
         self.per_message.add(&other.per_message);
         self.push.add(&other.push);
+        self.read_lateness.add(&other.read_lateness);
+        self.blurred += other.blurred;
     }
 
     /// Clear everything.

@@ -6,6 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest as _, Sha1};
 
+use crate::deflate::Deflate;
+
 /// The text that a server adds to the key (RFC 6455, 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// The longest head of an answer that is read, and the most fields in it.
@@ -35,6 +37,8 @@ pub struct Opened {
     pub head: Vec<u8>,
     /// The subprotocol that it chose.
     pub subprotocol: Option<String>,
+    /// How messages are compressed, if that was offered.
+    pub deflate: Option<Deflate>,
     /// What came after its answer.
     pub rest: Vec<u8>,
 }
@@ -48,6 +52,8 @@ pub enum Refusal {
     Invalid(String),
     /// The server chose none of the subprotocols, or one that was not offered.
     Subprotocol(String),
+    /// The server did not agree on compression.
+    Compression(String),
 }
 
 impl Refusal {
@@ -55,7 +61,9 @@ impl Refusal {
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
-            Self::Status(reason) | Self::Invalid(reason) | Self::Subprotocol(reason) => reason,
+            Self::Status(reason) | Self::Invalid(reason) | Self::Subprotocol(reason) | Self::Compression(reason) => {
+                reason
+            }
         }
     }
 }
@@ -76,10 +84,11 @@ impl Handshake {
     }
 
     /// The server sent these bytes; `None` while its answer is not complete. Of a refusal's body it waits for the beginning.
+    /// `offered` are subprotocols, and `deflates`: compression was offered.
     ///
     /// # Errors
     /// Why there is no WebSocket.
-    pub fn feed(&mut self, bytes: &[u8], offered: &[String]) -> Result<Option<Opened>, Refusal> {
+    pub fn feed(&mut self, bytes: &[u8], offered: &[String], deflates: bool) -> Result<Option<Opened>, Refusal> {
         self.answer.extend_from_slice(bytes);
         loop {
             let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
@@ -104,9 +113,11 @@ impl Handshake {
                 }
                 return Err(Refusal::Status(refused(&answer, body)));
             }
-            let subprotocol = check(answer.headers, &self.key, offered)?;
+            check(answer.headers, &self.key)?;
+            let deflate = compression(answer.headers, deflates)?;
+            let subprotocol = chosen(answer.headers, offered)?;
             let rest = self.answer.split_off(length);
-            return Ok(Some(Opened { head: std::mem::take(&mut self.answer), subprotocol, rest }));
+            return Ok(Some(Opened { head: std::mem::take(&mut self.answer), subprotocol, deflate, rest }));
         }
     }
 
@@ -135,8 +146,8 @@ fn tokens<'a>(fields: &'a [httparse::Header<'a>], name: &str) -> impl Iterator<I
     values(fields, name).flat_map(|value| value.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
 }
 
-/// Whether the answer to the handshake is right (RFC 6455, 4.1). Returns the subprotocol.
-fn check(fields: &[httparse::Header<'_>], key: &str, offered: &[String]) -> Result<Option<String>, Refusal> {
+/// Whether the answer to the handshake is right (RFC 6455, 4.1).
+fn check(fields: &[httparse::Header<'_>], key: &str) -> Result<(), Refusal> {
     if !tokens(fields, "upgrade").any(|token| token.eq_ignore_ascii_case(b"websocket")) {
         return Err(invalid("the server's answer 101 does not upgrade to websocket"));
     }
@@ -145,16 +156,32 @@ fn check(fields: &[httparse::Header<'_>], key: &str, offered: &[String]) -> Resu
     }
     let accept = accept_value(key.as_bytes());
     match values(fields, "sec-websocket-accept").next() {
-        None => return Err(invalid("the server's answer 101 has no Sec-WebSocket-Accept")),
+        None => Err(invalid("the server's answer 101 has no Sec-WebSocket-Accept")),
         Some(value) if value != accept.as_bytes() => {
-            return Err(invalid("the server's Sec-WebSocket-Accept is not that of the key"));
+            Err(invalid("the server's Sec-WebSocket-Accept is not that of the key"))
         }
-        Some(_) => {}
+        Some(_) => Ok(()),
     }
-    if let Some(extension) = tokens(fields, "sec-websocket-extensions").find(|token| !token.is_empty()) {
-        let extension = String::from_utf8_lossy(extension);
-        return Err(Refusal::Invalid(format!("the server uses the extension {extension}, which was not offered")));
+}
+
+/// How messages are compressed, where compression was offered, and nothing else.
+fn compression(fields: &[httparse::Header<'_>], deflates: bool) -> Result<Option<Deflate>, Refusal> {
+    let named = tokens(fields, "sec-websocket-extensions").filter(|token| !token.is_empty());
+    let extensions: Vec<String> = named.map(|token| String::from_utf8_lossy(token).into_owned()).collect();
+    match &extensions[..] {
+        [] if !deflates => Ok(None),
+        [] => Err(Refusal::Compression(
+            "the server agreed on no compression: its answer has no Sec-WebSocket-Extensions".to_owned(),
+        )),
+        [one] if deflates => Deflate::agreed(one).map(Some).map_err(|why| {
+            Refusal::Compression(format!("the server answers the offer of compression with `{one}`: {why}"))
+        }),
+        [.., last] => Err(Refusal::Invalid(format!("the server uses the extension {last}, which was not offered"))),
     }
+}
+
+/// The subprotocol that the server chose.
+fn chosen(fields: &[httparse::Header<'_>], offered: &[String]) -> Result<Option<String>, Refusal> {
     let chosen: Vec<String> =
         values(fields, "sec-websocket-protocol").map(|value| String::from_utf8_lossy(value).into_owned()).collect();
     match &chosen[..] {

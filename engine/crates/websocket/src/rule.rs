@@ -7,6 +7,9 @@ use std::fmt;
 #[expect(missing_docs, reason = "the text of a rule says what it is")]
 pub enum Rule {
     ReservedBit,
+    PackedFragment,
+    NotDeflate,
+    UnpackedTooLong,
     ReservedOpcode,
     MaskedByServer,
     NotMaskedByClient,
@@ -29,8 +32,8 @@ impl Rule {
     #[must_use]
     pub fn close_code(self) -> u16 {
         match self {
-            Self::NotUtf8 | Self::CloseNotUtf8 => 1007,
-            Self::MessageTooLong | Self::TooManyFrames => 1009,
+            Self::NotUtf8 | Self::CloseNotUtf8 | Self::NotDeflate => 1007,
+            Self::UnpackedTooLong | Self::MessageTooLong | Self::TooManyFrames => 1009,
             _ => 1002,
         }
     }
@@ -40,6 +43,11 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ReservedBit => "a reserved bit of a frame is set, and no extension was agreed on (RFC 6455, 5.2)",
+            Self::PackedFragment => "the bit of compression is set in a frame that begins no message (RFC 7692, 6.1)",
+            Self::NotDeflate => "a compressed message is not DEFLATE (RFC 7692, 7.2.2)",
+            Self::UnpackedTooLong => {
+                "a message is longer than 16 MiB when decompressed, which is the most that is read"
+            }
             Self::ReservedOpcode => "a frame has a reserved opcode (RFC 6455, 5.2)",
             Self::MaskedByServer => "the server masks a frame (RFC 6455, 5.1)",
             Self::NotMaskedByClient => "the client does not mask a frame (RFC 6455, 5.1)",

@@ -1,8 +1,9 @@
 //! The session: either side of an open connection.
 
+use crate::deflate::{Codec, Deflate};
 use crate::mask::{Keys, mask};
 use crate::rule::{Rule, may_be_sent};
-use crate::{MOST_CONTROL_BYTES, MOST_FRAMES, MOST_MESSAGE_BYTES};
+use crate::{MOST_CONTROL_BYTES, MOST_FRAMES, MOST_MESSAGE_BYTES, Volume};
 
 const CONTINUATION: u8 = 0;
 const TEXT: u8 = 1;
@@ -12,6 +13,8 @@ const PING: u8 = 9;
 const PONG: u8 = 10;
 const FINAL: u8 = 0x80;
 const MASKED: u8 = 0x80;
+/// The first reserved bit: the message is compressed (RFC 7692, 6).
+const PACKED: u8 = 0x40;
 /// Lengths that say that the length follows, in so many bytes.
 const TWO_BYTES: u8 = 0x7e;
 const EIGHT_BYTES: u8 = 0x7f;
@@ -65,6 +68,7 @@ pub struct Close<'a> {
 /// Take events by [`Session::next`] until it returns none. After a [`Rule`] the session is of no use: send the close code of the
 /// rule, and end the connection.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent, and all combinations occur")]
 pub struct Session {
     role: Role,
     keys: Keys,
@@ -74,6 +78,10 @@ pub struct Session {
     frame: Option<Frame>,
     /// The kind of the message whose fragments arrive.
     kind: Option<Kind>,
+    /// That message is compressed.
+    is_packed: bool,
+    /// The compression, if it was agreed on.
+    codec: Option<Box<Codec>>,
     frames: u32,
     /// The message, as far as it has arrived, unless it arrives whole.
     message: Vec<u8>,
@@ -135,6 +143,8 @@ impl Session {
             head_length: 0,
             frame: None,
             kind: None,
+            is_packed: false,
+            codec: None,
             frames: 0,
             message: Vec::new(),
             checked: 0,
@@ -144,6 +154,18 @@ impl Session {
             is_closed: false,
             is_closing: false,
         }
+    }
+
+    /// The same, with messages compressed as agreed.
+    #[must_use]
+    pub fn compressing(mut self, agreed: Option<Deflate>) -> Self {
+        self.codec = agreed.map(|agreed| Box::new(Codec::new(self.role, agreed)));
+        self
+    }
+
+    /// Takes how many bytes messages had since the last call, in both directions; nothing without compression.
+    pub fn take_volume(&mut self) -> Volume {
+        self.codec.as_mut().map_or_else(Volume::default, |codec| std::mem::take(&mut codec.volume))
     }
 
     /// Whether no part of a message, and no part of a frame, has arrived since the last whole one.
@@ -236,7 +258,11 @@ impl Session {
         let [first, second, ..] = self.head;
         let (opcode, is_final, length) = (first & 0x0f, first & FINAL != 0, second & 0x7f);
         if first & 0x70 != 0 {
-            return Err(Rule::ReservedBit);
+            match (first & 0x70 == PACKED && self.codec.is_some(), opcode) {
+                (true, TEXT | BINARY) => {}
+                (true, _) => return Err(Rule::PackedFragment),
+                _ => return Err(Rule::ReservedBit),
+            }
         }
         match (self.role, second & MASKED != 0) {
             (Role::Client, true) => return Err(Rule::MaskedByServer),
@@ -278,6 +304,7 @@ impl Session {
                 return Err(Rule::MessageTooLong);
             }
             self.frames += 1;
+            self.is_packed = if opcode == CONTINUATION { self.is_packed } else { first & PACKED != 0 };
             if self.frames > MOST_FRAMES {
                 return Err(Rule::TooManyFrames);
             }
@@ -311,7 +338,12 @@ impl Session {
                 mask(place, key, at);
             }
             self.control.length += taken as u8;
-        } else if is_complete && frame.is_final && frame.key.is_none() && self.message.is_empty() && frame.arrived == 0
+        } else if is_complete
+            && frame.is_final
+            && frame.key.is_none()
+            && self.message.is_empty()
+            && frame.arrived == 0
+            && !self.is_packed
         {
             return self.whole_piece(piece).map(Some);
         } else {
@@ -329,6 +361,13 @@ impl Session {
             return Ok(None);
         }
         let kind = self.kind.take().unwrap_or(Kind::Binary);
+        if self.is_packed
+            && let Some(codec) = &mut self.codec
+        {
+            codec.unpack(&mut self.message)?;
+            let is_right = kind != Kind::Text || std::str::from_utf8(&self.message).is_ok();
+            self.checked = if is_right { self.message.len() } else { 0 };
+        }
         if kind == Kind::Text && self.checked < self.message.len() {
             return Err(Rule::NotUtf8);
         }
@@ -355,7 +394,7 @@ impl Session {
         if let Some(key) = frame.key {
             mask(&mut self.message[before..], key, frame.arrived as usize);
         }
-        if self.kind == Some(Kind::Text) {
+        if self.kind == Some(Kind::Text) && !self.is_packed {
             match std::str::from_utf8(&self.message[self.checked..]) {
                 Ok(_) => self.checked = self.message.len(),
                 // The last character may not have arrived whole.
@@ -396,7 +435,12 @@ impl Session {
     #[inline]
     pub fn write(&mut self, kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
         let opcode = if kind == Kind::Text { TEXT } else { BINARY };
-        self.write_frame(FINAL | opcode, payload, out);
+        let Some(mut codec) = self.codec.take() else {
+            return self.write_frame(FINAL | opcode, payload, out);
+        };
+        codec.pack(payload);
+        self.write_frame(FINAL | PACKED | opcode, &codec.packed, out);
+        self.codec = Some(codec);
     }
 
     /// Appends the answer to the last ping, if it is not yet answered. Returns whether it was not.

@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use redline_traffic::{Outcome, StreamNews};
+use redline_websocket::Volume;
 use redline_wire::{Answer, Record};
 
 use crate::first_failures::FirstFailures;
@@ -16,6 +17,8 @@ pub struct Activity {
     pub bytes_sent: usize,
     pub bytes_received: usize,
     pub failures: FirstFailures,
+    /// How long ago the bytes arrived that are being read, if the kernel said it.
+    pub late_ns: Option<u64>,
     /// The last answer that was recorded.
     pub recorded: Option<(Answer, Box<Record>)>,
 }
@@ -31,6 +34,10 @@ pub enum ClientEvent {
     Clock(ClockReading),
     Stream(StreamProgress),
     Handshake(Handshake),
+    /// A server opened a WebSocket, so many nanoseconds after it was asked.
+    Upgraded(u64),
+    /// Messages had so many bytes before and after their compression.
+    Volume(Volume),
     /// A connection was opened in place of an earlier connection.
     Reconnected,
     /// A connection was closed because bytes came on it that nobody requested; or a message came on it that answers none.

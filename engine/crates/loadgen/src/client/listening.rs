@@ -2,7 +2,7 @@
 
 use redline_websocket::{Role, Session};
 
-use super::activity::{Activity, OpenError};
+use super::activity::{Activity, ClientEvent, OpenError};
 use super::pool::refused;
 use super::sending::Client;
 use crate::ids::ConnectionId;
@@ -26,8 +26,10 @@ impl<I: Io> Client<I> {
         else {
             return Ok(None);
         };
-        let fed =
-            layers.handshake.as_mut().map_or(Ok(None), |handshake| handshake.feed(bytes, &websocket.subprotocols));
+        let fed = layers
+            .handshake
+            .as_mut()
+            .map_or(Ok(None), |handshake| handshake.feed(bytes, &websocket.subprotocols, websocket.compression));
         let opened = match fed {
             Ok(Some(opened)) => opened,
             waits => {
@@ -36,9 +38,11 @@ impl<I: Io> Client<I> {
                 return waits.map(|_| None).map_err(refused);
             }
         };
+        let asked_ns = self.requests.written_ns(pending);
+        activity.events.push(ClientEvent::Upgraded(now_ns.saturating_sub(asked_ns)));
         layers.handshake = None;
         layers.greeting_left = websocket.greeting;
-        layers.websocket = Some(Session::new(Role::Client, random_number()));
+        layers.websocket = Some(Session::new(Role::Client, random_number()).compressing(opened.deflate));
         layers.record = self.pool.record_of(&opened.head);
         let writer = self.pool.connection_mut(connection);
         writer.set_layers(layers);

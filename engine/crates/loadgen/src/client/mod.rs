@@ -11,6 +11,7 @@ mod draws;
 mod glimpse;
 mod http1;
 mod http2;
+mod layers;
 mod listening;
 mod outbox;
 mod pending;

@@ -76,7 +76,7 @@ impl<I: Io> Pool<I> {
     ) -> io::Result<Self> {
         let websocket = job.requests.first().and_then(|request| request.websocket.clone());
         Ok(Self {
-            io: I::new(connections, stop.waker())?,
+            io: I::new(connections, stop.waker(), job.requests.iter().any(|request| request.stream.is_some()))?,
             connections: (0..connections).map(|_| Connection::new()).collect(),
             reached: vec![Reached::default(); connections],
             states: ConnectionStates::new(connections),

@@ -153,7 +153,11 @@ impl<I: Io> Client<I> {
         };
         let MessagesRead { any, end } =
             websocket::read(bytes, &mut layers, reader, &mut self.requests, now_ns, activity);
-        let owes_pong = layers.websocket.as_ref().is_some_and(redline_websocket::Session::owes_pong);
+        let session = layers.websocket.as_mut();
+        let (owes_pong, volume) = session.map_or_else(Default::default, |it| (it.owes_pong(), it.take_volume()));
+        if volume.packed > 0 {
+            activity.events.push(ClientEvent::Volume(volume));
+        }
         reader.set_layers(layers);
         if any {
             self.pool.answered(connection, now_ns);

@@ -144,7 +144,7 @@ impl Requests {
             };
             self.begin_stream(pending, stream, so_far.status, now_ns, activity);
         }
-        self.streams.follow(pending, so_far, now_ns, |news| {
+        self.streams.follow(pending, so_far, now_ns, activity.late_ns, |news| {
             activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
         })
     }
@@ -182,7 +182,8 @@ impl Requests {
         self.pending.begin(pending, now_ns);
         // The timeout is that of the head: whether a stream takes too long is for its own limits to say.
         self.pending.outlive(pending);
-        self.streams.begin(pending, stream, due.due_ns, status, now_ns);
+        let arrived_ns = now_ns.saturating_sub(activity.late_ns.unwrap_or(0));
+        self.streams.begin(pending, stream, due.due_ns, status, arrived_ns);
         let news = StreamNews::Begun;
         activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
     }
@@ -224,7 +225,8 @@ impl Requests {
     ) -> Result<(), String> {
         let PendingRequest { due, request, .. } = *self.pending.get(pending);
         // When the messages arrived, by the clock that servers read.
-        let arrived_ns = i128::from(unix_ns()) - i128::from(self::now_ns().saturating_sub(now_ns));
+        let since_ns = self::now_ns().saturating_sub(now_ns) + activity.late_ns.unwrap_or(0);
+        let arrived_ns = i128::from(unix_ns()) - i128::from(since_ns);
         for time in times {
             let news = StreamNews::Stated(arrived_ns - i128::from(time?));
             activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));

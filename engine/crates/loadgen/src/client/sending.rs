@@ -193,10 +193,12 @@ impl<I: Io> Client<I> {
             return;
         };
         if self.pool.state(connection) == ConnectionState::Opening {
+            activity.late_ns = None;
             return self.continue_opening(connection, event, now_ns, activity);
         }
         match event {
             Event::Received { chunk, more, .. } => {
+                activity.late_ns = chunk.late_ns(now_ns);
                 self.received(connection, chunk.bytes(), more, now_ns, activity);
                 self.pool.release(chunk);
             }

@@ -23,8 +23,33 @@ pub struct Progress {
     last_ns: u64,
     /// The longest time between two events.
     slowest_ns: Option<u64>,
+    last_read: LastRead,
     /// What has arrived of it; events past the last that counts are left out.
     pub so_far: StreamSoFar,
+}
+
+/// The events that were read together last.
+#[derive(Clone, Copy, Default)]
+struct LastRead {
+    count: u64,
+    /// Since the event before them.
+    since_ns: u64,
+    /// How many of them are known to be blurred.
+    blurred: u64,
+}
+
+impl LastRead {
+    /// So many more of its events were read this late. Returns how many are blurred that were not known to be: they may have come
+    /// one by one. Of such events the last would be as old as their distance at most, and younger than a twentieth of it once in
+    /// twenty times.
+    fn blurs(&mut self, count: u64, late_ns: u64) -> u64 {
+        const SOON_NS: u64 = 100_000;
+        self.count += count;
+        if self.count == 1 || late_ns <= SOON_NS.max(self.since_ns / self.count / 20) {
+            return 0;
+        }
+        self.count - std::mem::replace(&mut self.blurred, self.count)
+    }
 }
 
 /// What became of the request of a stream that has ended.
@@ -149,6 +174,7 @@ impl Streams {
             first_ns: now_ns,
             last_ns: now_ns,
             slowest_ns: None,
+            last_read: LastRead::default(),
             so_far,
         };
         if pending.index() >= self.open.len() {
@@ -164,12 +190,14 @@ impl Streams {
         }
     }
 
-    /// More of a stream has arrived. Returns whether all events that count have, and passes what is new.
+    /// More of a stream has arrived, `late_ns` before it is read now, if that is known. Returns whether all events that count
+    /// have, and passes what is new.
     pub fn follow(
         &mut self,
         pending: PendingId,
         so_far: StreamSoFar,
         now_ns: u64,
+        late_ns: Option<u64>,
         mut news: impl FnMut(StreamNews),
     ) -> bool {
         let Some(progress) = self.open.get_mut(pending.index()).and_then(Option::as_mut) else {
@@ -186,20 +214,27 @@ impl Streams {
         }
         let known = known.counted;
         if events > known {
-            if progress.is_stalled(now_ns) {
+            let arrived_ns = now_ns.saturating_sub(late_ns.unwrap_or(0)).max(progress.last_ns);
+            if progress.is_stalled(arrived_ns) {
                 news(StreamNews::Stall);
             }
-            let is_first = known == 0;
-            let since_ns = now_ns.saturating_sub(if is_first { progress.due_ns } else { progress.last_ns });
+            let (is_first, count) = (known == 0, events - known);
+            let since_ns = arrived_ns.saturating_sub(if is_first { progress.due_ns } else { progress.last_ns });
             let is_push = progress.stream.kind == EventKind::Messages;
-            news(StreamNews::Events { count: events - known, since_ns, is_first, is_push });
+            let is_new_read = is_first || arrived_ns > progress.last_ns;
+            if is_new_read {
+                progress.last_read = LastRead { since_ns, ..LastRead::default() };
+            }
+            let blurred = late_ns.map_or(0, |late_ns| progress.last_read.blurs(count, late_ns));
+            let late_ns = late_ns.filter(|_| is_new_read);
+            news(StreamNews::Events { count, since_ns, is_first, is_push, blurred, late_ns });
             if is_first {
-                progress.first_ns = now_ns;
+                progress.first_ns = arrived_ns;
             }
             // Those that came together have no time between them.
             let gap_ns = if is_first { (events > 1).then_some(0) } else { Some(since_ns) };
             progress.slowest_ns = progress.slowest_ns.max(gap_ns);
-            progress.last_ns = now_ns;
+            progress.last_ns = arrived_ns;
         }
         progress.is_complete()
     }
@@ -271,9 +306,13 @@ mod tests {
         StreamSoFar { status: 200, body_length: events * 10, messages }
     }
 
+    fn events(count: u64, since_ns: u64, is_first: bool) -> StreamNews {
+        StreamNews::Events { count, since_ns, is_first, is_push: false, blurred: 0, late_ns: None }
+    }
+
     fn news(streams: &mut Streams, events: u64, now_ns: u64) -> (bool, Vec<StreamNews>) {
         let mut all = Vec::new();
-        let complete = streams.follow(ONE, arrived(events), now_ns, |news| all.push(news));
+        let complete = streams.follow(ONE, arrived(events), now_ns, None, |news| all.push(news));
         (complete, all)
     }
 
@@ -281,12 +320,12 @@ mod tests {
     fn gaps_run_from_event_to_event_and_the_first_from_due() {
         let mut streams = Streams::default();
         streams.begin(ONE, STREAM, 10, 200, 50);
-        let first = StreamNews::Events { count: 2, since_ns: 50, is_first: true, is_push: false };
+        let first = events(2, 50, true);
         assert_eq!(news(&mut streams, 2, 60), (false, vec![first]));
         assert_eq!(news(&mut streams, 2, 70), (false, vec![]));
-        let later = StreamNews::Events { count: 1, since_ns: 110, is_first: false, is_push: false };
+        let later = events(1, 110, false);
         assert_eq!(news(&mut streams, 3, 170), (false, vec![StreamNews::Stall, later]));
-        let last = StreamNews::Events { count: 2, since_ns: 30, is_first: false, is_push: false };
+        let last = events(2, 30, false);
         assert_eq!(news(&mut streams, 9, 200), (true, vec![last]));
         let ended = StreamEnded {
             slowest_ns: Some(110),
@@ -296,6 +335,33 @@ mod tests {
         };
         assert_eq!(streams.remove(ONE, Fate::Enough, 250), Some((false, ended)));
         assert_eq!(streams.remove(ONE, Fate::Enough, 250), None);
+    }
+
+    #[test]
+    fn events_come_when_they_arrive_and_those_read_together_late_are_blurred() {
+        const MS: u64 = 1_000_000;
+        let mut streams = Streams::default();
+        streams.begin(ONE, Stream { stall_ns: None, until: None, ..STREAM }, 0, 200, 0);
+        let mut follow = |events, now_ms, late_ns| {
+            let mut said = (0, 0, 0, None);
+            streams.follow(ONE, arrived(events), now_ms * MS, Some(late_ns), |news| {
+                if let StreamNews::Events { count, since_ns, blurred, late_ns, .. } = news {
+                    said = (count, since_ns, blurred, late_ns);
+                }
+            });
+            said
+        };
+        assert_eq!(follow(1, 30, 20 * MS), (1, 10 * MS, 0, Some(20 * MS)));
+        // Alone, it came when the kernel says.
+        assert_eq!(follow(2, 80, 10 * MS), (1, 60 * MS, 0, Some(10 * MS)));
+        // One by one from the same read, as those of a WebSocket.
+        assert_eq!(follow(3, 140, 10 * MS), (1, 60 * MS, 0, Some(10 * MS)));
+        assert_eq!(follow(4, 140, 10 * MS), (1, 0, 2, None));
+        assert_eq!(follow(5, 140, 10 * MS), (1, 0, 1, None));
+        assert_eq!(follow(8, 190, MS), (3, 59 * MS, 3, Some(MS)));
+        // So soon after the last that they came together.
+        assert_eq!(follow(11, 249, MS / 2), (3, 59 * MS + MS / 2, 0, Some(MS / 2)));
+        assert_eq!(follow(14, 250, 90_000), (3, MS + MS / 2 - 90_000, 0, Some(90_000)));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use redline_websocket::{Event, Kind, Rule, close_code_name};
 use redline_wire::Answer;
 
 use super::activity::{Activity, ClientEvent};
-use super::connection::{Connection, Layers};
+use super::connection::Connection;
+use super::layers::Layers;
 use super::requests::Requests;
 use super::streams::{Fate, untimed};
 

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use super::{Chunk, Event, Io, Sending};
 use crate::ids::ConnectionId;
 use crate::sys::poll::{Poll, Ready};
-use crate::sys::socket::{Address, begin_connect, is_to_itself, reset_on_close};
+use crate::sys::socket::{Address, begin_connect, is_to_itself, receive_stamped, reset_on_close, stamp_arrivals};
 use crate::sys::time::Timer;
 
 const WAKER: u64 = u64::MAX;
@@ -37,6 +37,7 @@ pub struct Epoll {
     resuming: usize,
     /// Empty while a chunk owns it.
     buffer: Box<[u8]>,
+    stamps: bool,
 }
 
 #[derive(Default)]
@@ -124,13 +125,20 @@ impl Epoll {
             self.buffer = new_buffer();
         }
         loop {
-            match self.slots[connection.index()].stream.as_mut()?.read(&mut self.buffer) {
-                Ok(0) => return Some(Event::Ended(connection)),
-                Ok(bytes) => {
+            let stream = self.slots[connection.index()].stream.as_mut()?;
+            let read = if self.stamps {
+                receive_stamped(stream, &mut self.buffer)
+            } else {
+                stream.read(&mut self.buffer).map(|bytes| (bytes, None))
+            };
+            match read {
+                Ok((0, _)) => return Some(Event::Ended(connection)),
+                Ok((bytes, arrived_unix_ns)) => {
                     reading.left -= 1;
                     let more = bytes == self.buffer.len() || reading.ending;
                     self.reading = more.then_some(reading);
-                    let chunk = Chunk { memory: std::mem::take(&mut self.buffer), length: bytes, buffer: 0 };
+                    let memory = std::mem::take(&mut self.buffer);
+                    let chunk = Chunk { memory, from: 0, length: bytes, arrived_unix_ns, buffer: 0 };
                     return Some(Event::Received { connection, chunk, more });
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -149,7 +157,7 @@ impl Io for Epoll {
     const NAME: &'static str = "epoll";
     const NONBLOCKING: bool = true;
 
-    fn new(connections: usize, waker: BorrowedFd<'_>) -> io::Result<Self> {
+    fn new(connections: usize, waker: BorrowedFd<'_>, stamps: bool) -> io::Result<Self> {
         let poll = Poll::new()?;
         poll.add_waker(waker, WAKER)?;
         let timer = Timer::new()?;
@@ -166,10 +174,14 @@ impl Io for Epoll {
             unread: VecDeque::new(),
             resuming: 0,
             buffer: new_buffer(),
+            stamps,
         })
     }
 
     fn connect(&mut self, connection: ConnectionId, socket: TcpStream, target: &Address) -> io::Result<()> {
+        if self.stamps {
+            stamp_arrivals(&socket);
+        }
         begin_connect(&socket, target)?;
         self.poll.add_socket(socket.as_fd(), self.token(connection))?;
         let slot = &mut self.slots[connection.index()];

@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 
 use crate::ids::ConnectionId;
 use crate::sys::socket::Address;
+use crate::sys::time::{self, unix_ns};
 
 /// What happened to a connection, or to all connections.
 pub enum Event {
@@ -64,7 +65,11 @@ pub enum Sending {
 /// dropped instead costs the backend a buffer.
 pub struct Chunk {
     memory: Box<[u8]>,
+    /// Where the received bytes begin.
+    from: usize,
     length: usize,
+    /// When the last of them arrived, in nanoseconds since 1970, if the kernel said it.
+    arrived_unix_ns: Option<u64>,
     /// The index of the buffer in the backend.
     buffer: u16,
 }
@@ -72,7 +77,15 @@ pub struct Chunk {
 impl Chunk {
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.memory[..self.length]
+        &self.memory[self.from..self.from + self.length]
+    }
+
+    /// How long before this time the last of the bytes arrived, if the kernel said it. A core that is lost between two clocks
+    /// makes it less, never more.
+    #[inline]
+    pub fn late_ns(&self, now_ns: u64) -> Option<u64> {
+        let ago_ns = self.arrived_unix_ns.map(|arrived_ns| unix_ns().saturating_sub(arrived_ns))?;
+        Some(now_ns.saturating_sub(time::now_ns().saturating_sub(ago_ns)))
     }
 }
 
@@ -83,11 +96,11 @@ pub trait Io: Sized {
     /// Whether its sockets must not block.
     const NONBLOCKING: bool;
 
-    /// A backend for this many connections, numbered from 0. `waker` wakes it.
+    /// A backend for this many connections, numbered from 0. `waker` wakes it. `stamps`: the kernel says when bytes arrived.
     ///
     /// # Errors
     /// When the kernel lacks a feature, or a limit is reached.
-    fn new(connections: usize, waker: BorrowedFd<'_>) -> io::Result<Self>;
+    fn new(connections: usize, waker: BorrowedFd<'_>, stamps: bool) -> io::Result<Self>;
 
     /// Start to connect a connection that has no socket.
     ///

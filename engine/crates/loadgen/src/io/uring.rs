@@ -8,13 +8,13 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{CancelBuilder, Fd, TimeoutFlags, Timespec};
+use io_uring::types::{CancelBuilder, Fd, RecvMsgOut, TimeoutFlags, Timespec};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode};
 
 use self::buffers::Buffers;
 use super::{Chunk, Event, Io, Sending};
 use crate::ids::ConnectionId;
-use crate::sys::socket::{Address, is_to_itself, reset_on_close};
+use crate::sys::socket::{Address, StampRoom, is_to_itself, reset_on_close, stamp_arrivals, stamp_in};
 
 /// Operations in the queue before it is submitted early.
 const QUEUED: u32 = 512;
@@ -26,6 +26,8 @@ const BATCH: usize = 128;
 const QUIET_BYTES: usize = 16 * 1024;
 /// The group of the provided buffers.
 const GROUP: u16 = 0;
+/// What stands before the bytes of a stamped receive: four lengths, and the room for the time.
+const STAMPED_HEAD: usize = 16 + size_of::<StampRoom>();
 /// Generations have 24 bits.
 const GENERATIONS: u32 = (1 << 24) - 1;
 
@@ -69,6 +71,21 @@ struct UringSlot {
     pending: u8,
 }
 
+/// What receives ask for beside the bytes: room for a time.
+struct StampAsked(libc::msghdr);
+
+// SAFETY: its pointers are null.
+unsafe impl Send for StampAsked {}
+
+impl StampAsked {
+    fn new() -> Self {
+        // SAFETY: a header of zeros is valid, and names nothing.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_controllen = size_of::<StampRoom>();
+        Self(header)
+    }
+}
+
 /// Fields are dropped in this order: the ring before the memory that its operations use. [`Drop`] has ended the operations by
 /// then.
 pub struct Uring {
@@ -78,6 +95,8 @@ pub struct Uring {
     /// When the earliest timer fires; `u64::MAX` when none is set.
     timer_ns: u64,
     timer: Box<Timespec>,
+    /// If the kernel says when bytes arrived.
+    stamps: Option<Box<StampAsked>>,
     batch: Vec<cqueue::Entry>,
     next: usize,
 }
@@ -128,9 +147,14 @@ impl Uring {
             return Ok(());
         };
         let user_data = self.user_data(Operation::Receive, connection);
-        let entry = opcode::RecvMulti::new(fd, GROUP).build().user_data(user_data);
+        let entry = match &self.stamps {
+            Some(asked) => opcode::RecvMsgMulti::new(fd, &raw const asked.0, GROUP).build(),
+            None => opcode::RecvMulti::new(fd, GROUP).build(),
+        };
+        let entry = entry.user_data(user_data);
         self.slots[connection.index()].pending += 1;
-        // SAFETY: `close` submits the queue before it closes the socket, and the operation uses only the group's memory.
+        // SAFETY: `close` submits the queue before it closes the socket, and the operation uses only the group's memory; the
+        // kernel reads what is asked for when it is submitted, and the box lives as long as the ring.
         unsafe { self.push(&entry) }
     }
 
@@ -201,10 +225,15 @@ impl Uring {
         }
     }
 
+    /// The result of a receive at the end of a stream: a stamped one has a head.
+    fn nothing(&self) -> i32 {
+        if self.stamps.is_some() { STAMPED_HEAD as i32 } else { 0 }
+    }
+
     fn received(&mut self, connection: ConnectionId, completion: &cqueue::Entry) -> Option<Event> {
         let (result, flags) = (completion.result(), completion.flags());
         let out_of_buffers = result == -libc::ENOBUFS;
-        if (result > 0 || out_of_buffers)
+        if (result > self.nothing() || out_of_buffers)
             && !cqueue::more(flags)
             && let Err(error) = self.receive(connection)
         {
@@ -213,7 +242,13 @@ impl Uring {
         }
         match result {
             1.. => {
-                let chunk = self.buffers.take(cqueue::buffer_select(flags)?, result as usize)?;
+                let mut chunk = self.buffers.take(cqueue::buffer_select(flags)?, result as usize)?;
+                if let Some(asked) = &self.stamps
+                    && !read_stamp(&mut chunk, &asked.0)
+                {
+                    self.buffers.give_back(chunk);
+                    return Some(Event::Ended(connection));
+                }
                 Some(Event::Received { connection, chunk, more: cqueue::sock_nonempty(flags) })
             }
             0 => {
@@ -230,7 +265,7 @@ impl Io for Uring {
     const NAME: &'static str = "io_uring";
     const NONBLOCKING: bool = false;
 
-    fn new(connections: usize, waker: BorrowedFd<'_>) -> io::Result<Self> {
+    fn new(connections: usize, waker: BorrowedFd<'_>, stamps: bool) -> io::Result<Self> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
@@ -253,6 +288,7 @@ impl Io for Uring {
             slots: std::iter::repeat_with(UringSlot::default).take(connections).collect(),
             timer_ns: u64::MAX,
             timer: Box::default(),
+            stamps: stamps.then(|| Box::new(StampAsked::new())),
             batch: Vec::with_capacity(BATCH),
             next: 0,
         };
@@ -264,6 +300,9 @@ impl Io for Uring {
     }
 
     fn connect(&mut self, connection: ConnectionId, socket: TcpStream, target: &Address) -> io::Result<()> {
+        if self.stamps.is_some() {
+            stamp_arrivals(&socket);
+        }
         let entry = opcode::Connect::new(Fd(socket.as_raw_fd()), target.name(), target.length()).build();
         let entry = entry.user_data(self.user_data(Operation::Connect, connection));
         // SAFETY: the kernel copies the address when the operation is submitted, here.
@@ -359,6 +398,16 @@ impl Drop for Uring {
     }
 }
 
+/// Find the bytes of a stamped receive, and when they arrived. Returns false at the end of the stream, where there are none.
+fn read_stamp(chunk: &mut Chunk, asked: &libc::msghdr) -> bool {
+    let Ok(out) = RecvMsgOut::parse(&chunk.memory[..chunk.length], asked) else {
+        return false;
+    };
+    let (arrived_unix_ns, length) = (stamp_in(out.control_data()), out.payload_data().len());
+    (chunk.from, chunk.length, chunk.arrived_unix_ns) = (STAMPED_HEAD, length, arrived_unix_ns);
+    length > 0
+}
+
 /// Cancel operations, and wait until they have ended.
 fn cancel(ring: &IoUring, which: impl Fn() -> CancelBuilder) -> io::Result<()> {
     loop {
@@ -382,7 +431,7 @@ mod tests {
 
     /// A backend with an open connection, and the peer's end; `None` if the kernel has no `io_uring`.
     fn connected() -> Option<(Uring, TcpStream)> {
-        let mut uring = match Uring::new(1, waker().unwrap().as_fd()) {
+        let mut uring = match Uring::new(1, waker().unwrap().as_fd(), false) {
             Ok(uring) => uring,
             Err(why) => {
                 eprintln!("SKIPPED: no io_uring: {why}");
@@ -431,8 +480,9 @@ mod tests {
     #[test]
     fn a_chunk_of_another_backend_is_not_given_to_the_kernel() {
         let Some((mut uring, mut peer)) = connected() else { return };
-        uring.release(Chunk { memory: vec![0; 7].into(), length: 7, buffer: 0 });
-        uring.release(Chunk { memory: vec![0; 7].into(), length: 7, buffer: u16::MAX });
+        let foreign = |buffer| Chunk { memory: vec![0; 7].into(), from: 0, length: 7, arrived_unix_ns: None, buffer };
+        uring.release(foreign(0));
+        uring.release(foreign(u16::MAX));
         peer.write_all(b"bytes").unwrap();
         assert_eq!(received(&mut uring).bytes(), b"bytes");
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use redline_traffic::EngineError;
-use redline_websocket::{Kind, MOST_MESSAGE_BYTES};
+use redline_websocket::{DEFLATE_OFFER, Kind, MOST_MESSAGE_BYTES};
 use redline_wire::{Body, Names, Payload, Template};
 use serde::Deserialize;
 
@@ -19,6 +19,8 @@ pub struct RawWebSocket {
     answer: RawAnswer,
     #[serde(default)]
     greeting: u32,
+    #[serde(default)]
+    compression: bool,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -39,6 +41,7 @@ enum RawAnswer {
 
 /// How each connection becomes a WebSocket, and the message that is sent on it.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent, and all combinations occur")]
 pub struct WebSocket {
     /// The request of the handshake, without its key.
     pub handshake: Arc<[u8]>,
@@ -54,6 +57,8 @@ pub struct WebSocket {
     pub is_echoed: bool,
     /// How many messages the server sends before the first that it is sent.
     pub greeting: u32,
+    /// Compression is offered, and the server has to agree.
+    pub compression: bool,
 }
 
 impl RawWebSocket {
@@ -81,6 +86,9 @@ impl RawWebSocket {
         add("Sec-WebSocket-Version", "13");
         if !self.subprotocols.is_empty() {
             add("Sec-WebSocket-Protocol", &self.subprotocols.join(", "));
+        }
+        if self.compression {
+            add("Sec-WebSocket-Extensions", DEFLATE_OFFER);
         }
         Ok(())
     }
@@ -124,6 +132,7 @@ impl RawWebSocket {
             message,
             is_echoed: matches!(self.answer, RawAnswer::Echo),
             greeting: self.greeting,
+            compression: self.compression,
         })
     }
 }

@@ -118,6 +118,50 @@ pub fn new_socket(target: &Address, source: Option<IpAddr>, nonblocking: bool) -
     Ok(stream)
 }
 
+/// Room for the time that the kernel puts beside received bytes.
+pub type StampRoom = [u64; 4];
+
+/// Have the kernel note when bytes arrive. Failing only means that it does not say.
+pub fn stamp_arrivals(stream: &TcpStream) {
+    let on: libc::c_int = 1;
+    // SAFETY: the option takes an integer, whose size is given.
+    unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+}
+
+/// Read, and say when the last of the bytes arrived, in nanoseconds since 1970, if the kernel noted it.
+pub fn receive_stamped(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    let mut room = StampRoom::default();
+    let mut bytes = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: a header of zeros is valid, and names nothing.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    (header.msg_iov, header.msg_iovlen) = (&raw mut bytes, 1);
+    (header.msg_control, header.msg_controllen) = (room.as_mut_ptr().cast(), size_of_val(&room));
+    // SAFETY: the header names a buffer and room that are valid for writes and outlive the call.
+    let read = unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut header, 0) };
+    let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
+    let said = header.msg_controllen.min(size_of_val(&room));
+    let words = room.map(u64::to_ne_bytes);
+    Ok((read, stamp_in(&words.as_flattened()[..said])))
+}
+
+/// The time that the kernel put beside received bytes, in nanoseconds since 1970: a `cmsghdr` and a `timespec`.
+pub fn stamp_in(control: &[u8]) -> Option<u64> {
+    let head = size_of::<libc::cmsghdr>();
+    let (meta, time) = control.split_at_checked(head)?;
+    let kind = libc::c_int::from_ne_bytes(*meta.last_chunk()?);
+    let seconds = i64::from_ne_bytes(*time.first_chunk()?);
+    let nanoseconds = i64::from_ne_bytes(*time.get(8..)?.first_chunk()?);
+    (kind == libc::SO_TIMESTAMPNS).then_some(seconds as u64 * 1_000_000_000 + nanoseconds as u64)
+}
+
 /// Start to connect. The socket becomes writable when it is connected or has failed: see [`TcpStream::take_error`].
 pub fn begin_connect(stream: &TcpStream, target: &Address) -> io::Result<()> {
     // SAFETY: the name is valid for the length that is passed, and outlives the call.

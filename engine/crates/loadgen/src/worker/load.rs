@@ -265,6 +265,8 @@ impl WorkerLoad {
             }
             ClientEvent::Stream(progress) => self.tally.stream(progress),
             ClientEvent::Handshake(handshake) => self.tally.handshake(handshake.ns, handshake.resumed),
+            ClientEvent::Upgraded(ns) => self.tally.upgraded(*ns),
+            ClientEvent::Volume(volume) => self.tally.volume(*volume),
             ClientEvent::Reconnected => self.tally.reconnected(),
             ClientEvent::Surplus => self.tally.surplus(),
             ClientEvent::NotOpened(failure) => self.not_opened(failure, now_ns, failures),

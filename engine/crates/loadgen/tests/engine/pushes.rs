@@ -1,5 +1,7 @@
 //! Users who only listen: what is pushed on connections, and the server's clock in the messages of streams.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,11 +11,13 @@ use tungstenite::protocol::Role;
 use tungstenite::{Message, WebSocket};
 
 use crate::checks::{Checks, check_of};
+use crate::shards::signal;
+use crate::support::engine::is_stopped;
 use crate::support::http2::{Act, Http2Server};
 use crate::support::output::histogram;
 use crate::support::server::Server;
 use crate::support::tls::{TlsServer, certificates};
-use crate::support::{Outcome, complete, job, run, with};
+use crate::support::{Engine, Outcome, complete, job, run, with};
 use crate::websockets::{Oracle, open};
 use h2::server::Builder;
 
@@ -89,6 +93,85 @@ fn serving(
         let _ = serve(&mut socket);
         Ok(())
     })
+}
+
+/// What a user hears whose engine stands still whenever the server sends: `at_once` messages in each pause of the engine, and
+/// the server's own times of sending.
+fn heard_late(backend: &str, at_once: u32, every: Duration) -> (Outcome, Vec<u64>) {
+    const PAUSES: u32 = 8;
+    let (engine_pid, sent) = (Arc::new(AtomicI32::new(0)), Arc::new(std::sync::Mutex::new(Vec::new())));
+    let (pid, times) = (Arc::clone(&engine_pid), Arc::clone(&sent));
+    let server = serving(move |socket| {
+        while pid.load(SeqCst) == 0 {
+            sleep(Duration::from_millis(1));
+        }
+        for _ in 0..PAUSES {
+            signal(pid.load(SeqCst), libc::SIGSTOP);
+            while !is_stopped(pid.load(SeqCst)) {
+                sleep(Duration::from_millis(1));
+            }
+            for _ in 0..at_once {
+                sleep(every);
+                let now_ns = now_ns();
+                socket.send(Message::text(now_ns.to_string()))?;
+                times.lock().unwrap().push(now_ns);
+            }
+            sleep(every);
+            signal(pid.load(SeqCst), libc::SIGCONT);
+            sleep(every);
+        }
+        socket.read().map(drop)
+    });
+    let job = listening(server.port, &json!({"until": PAUSES * at_once}), 1);
+    let job = with(with(job, "/load/closed/users", json!(1)), "/backend", json!(backend));
+    let engine = Engine::start(&job.to_string());
+    engine_pid.store(engine.pid(), SeqCst);
+    let result = engine.finish().result();
+    result.are_all("ok");
+    let sent = sent.lock().unwrap().clone();
+    (result, sent)
+}
+
+#[test]
+fn messages_have_the_time_of_their_arrival_however_late_they_are_read() {
+    for backend in ["epoll", "io_uring"] {
+        let (result, sent) = heard_late(backend, 1, Duration::from_millis(20));
+        let of_streams = |name| histogram(&result.event["streams"], name);
+        let apart = sent.windows(2).map(|pair| pair[1] - pair[0]);
+        let (least, most) = (apart.clone().min().unwrap(), apart.max().unwrap());
+        let (gaps, late) = (of_streams("gaps"), of_streams("read_lateness"));
+        assert_eq!((late.count(), streams(&result, "blurred")), (8, 0));
+        assert!(late.min_ns() >= 19_000_000, "{backend}: {}", late.min_ns());
+        assert!(gaps.max_ns().abs_diff(most) < 5_000_000, "{backend}: {} of {most}", gaps.max_ns());
+        assert!(gaps.min_ns().abs_diff(least) < 5_000_000, "{backend}: {} of {least}", gaps.min_ns());
+        assert!(of_streams("push").max_ns() < 10_000_000, "{backend}: {}", of_streams("push").max_ns());
+    }
+}
+
+#[test]
+fn messages_that_were_read_together_late_may_have_come_one_by_one() {
+    for backend in ["epoll", "io_uring"] {
+        let (result, _) = heard_late(backend, 3, Duration::from_millis(15));
+        // All but perhaps the first pause, in which the WebSocket may not have been open.
+        assert!(streams(&result, "blurred") >= 7 * 3, "{backend}: {}", result.event["streams"]);
+    }
+}
+
+#[test]
+fn messages_that_are_sent_together_and_read_at_once_are_sure() {
+    let server = serving(|socket| {
+        for _ in 0..6 {
+            for _ in 0..3 {
+                socket.write(Message::text(now_ns().to_string()))?;
+            }
+            socket.flush()?;
+            sleep(Duration::from_millis(300));
+        }
+        socket.read().map(drop)
+    });
+    let result = complete(&with(listening(server.port, &json!({"until": 18}), 1), "/load/closed/users", json!(1)));
+    // A busy machine reads some late.
+    assert!(streams(&result, "blurred") <= 9, "{}", result.event["streams"]);
 }
 
 #[test]

@@ -430,3 +430,61 @@ fn what_does_not_go_together_is_refused() {
     );
     assert!(refused(&several).contains("a single kind of message"));
 }
+
+#[test]
+fn messages_are_compressed_as_the_server_agrees() {
+    let parameters = [
+        "",
+        "server_no_context_takeover; client_no_context_takeover; server_max_window_bits=9",
+        "client_max_window_bits=10",
+    ];
+    for parameters in parameters {
+        let oracle = Oracle::start(&["null", "--report", "--deflate", parameters]);
+        let text = "message {seq} ".to_owned() + &"of words that repeat ".repeat(40);
+        let result = complete(&with(
+            messages(
+                with(with(job(oracle.port), "/warmup_ns", json!(0)), "/measure_ns", json!(20_000_000_000_u64)),
+                &text,
+                &json!({"compression": true}),
+            ),
+            "/count",
+            json!(100),
+        ));
+        result.are_all("ok");
+        assert_eq!(oracle.report()["answer"]["count"], 100);
+        let (plain, packed) = (result.count("plain_bytes"), result.count("packed_bytes"));
+        // Both ways; what comes last comes after the measurement.
+        assert!(plain > 80 * 850 && packed * 4 < plain, "{parameters}: {packed} of {plain}");
+        assert!(result.count("bytes_received") < packed, "{parameters}");
+        assert!(result.histogram("upgrade").count() > 0);
+    }
+}
+
+#[test]
+fn pushes_are_compressed_too() {
+    let oracle = Oracle::start(&["null", "--pushes", "20", "--push-every", "1ms", "--deflate", ""]);
+    let request = json!({
+        "method": "GET", "path": "/ticks", "expect": {"status": 200},
+        "websocket": {"answer": "listen", "compression": true},
+        "stream": {"events": "messages", "until": 20}, "timestamp": {"unit": "ns"},
+    });
+    let job = with(with(job(oracle.port), "/requests", json!([request])), "/load", json!({"closed": {"users": 3}}));
+    let result = complete(&with(
+        with(with(job, "/count", json!(9)), "/warmup_ns", json!(0)),
+        "/measure_ns",
+        json!(20_000_000_000_u64),
+    ));
+    result.are_all("ok");
+    assert_eq!(result.event["streams"]["counted"], 180);
+    assert_eq!(result.histogram("upgrade").count(), 9);
+    assert!(result.count("plain_bytes") >= 19);
+}
+
+#[test]
+fn compression_that_is_not_agreed_on_is_named() {
+    let oracle = Oracle::start(&["null"]);
+    let output = run(&messages(job(oracle.port), "hi", &json!({"compression": true})));
+    let message = output.error()["message"].as_str().unwrap();
+    let why = "the server agreed on no compression: its answer has no Sec-WebSocket-Extensions";
+    assert!(message.ends_with(why), "{message}");
+}

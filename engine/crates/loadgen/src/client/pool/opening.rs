@@ -8,7 +8,7 @@ use redline_websocket::{Event as WebSocketEvent, Handshake as WebSocketHandshake
 use super::Pool;
 use super::states::ConnectionState;
 use crate::client::activity::{Activity, ClientEvent, Handshake, OpenError};
-use crate::client::connection::Layers;
+use crate::client::layers::Layers;
 use crate::client::tunnel::Reply;
 use crate::ids::ConnectionId;
 use crate::io::{Event, Io};
@@ -192,8 +192,7 @@ impl<I: Io> Pool<I> {
 
     /// Nothing but handshakes is between the socket and the first request.
     fn start_handshakes(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) -> OpeningProgress {
-        let mut layers = Layers::default();
-        layers.handshake_since_ns = now_ns;
+        let mut layers = Layers { handshake_since_ns: now_ns, ..Layers::default() };
         if let Some(tls) = &self.target.tls {
             match tls.client.connect() {
                 Ok(session) => layers.tls = Some(session),
@@ -214,7 +213,7 @@ impl<I: Io> Pool<I> {
         let has_tls = layers.tls.is_some();
         let asks_websocket = self.websocket.is_some() && !has_tls;
         if asks_websocket {
-            self.ask_websocket(connection, &mut layers);
+            self.ask_websocket(connection, &mut layers, now_ns);
         }
         if has_tls || asks_websocket || layers.http2.is_some() {
             self.connection_mut(connection).set_layers(Box::new(layers));
@@ -227,29 +226,41 @@ impl<I: Io> Pool<I> {
     }
 
     /// Ask for a WebSocket.
-    fn ask_websocket(&mut self, connection: ConnectionId, layers: &mut Layers) {
+    fn ask_websocket(&mut self, connection: ConnectionId, layers: &mut Layers, now_ns: u64) {
         let Some(websocket) = self.websocket.clone() else {
             return;
         };
         let handshake = WebSocketHandshake::new(random_bytes());
         self.connection_mut(connection).stage_bytes(|out| handshake.write(&websocket.handshake, out));
         layers.handshake = Some(handshake);
+        layers.handshake_since_ns = now_ns;
     }
 
     /// The server answers the handshake of a WebSocket. Returns whether it is open.
-    fn open_websocket(&mut self, layers: &mut Layers, bytes: &[u8]) -> Result<bool, OpenError> {
+    fn open_websocket(
+        &mut self,
+        layers: &mut Layers,
+        bytes: &[u8],
+        now_ns: u64,
+        activity: &mut Activity,
+    ) -> Result<bool, OpenError> {
         let (Some(websocket), Some(handshake)) = (&self.websocket, &mut layers.handshake) else {
             return Ok(false);
         };
         if let Some(session) = &mut layers.websocket {
             return greeted(session, &mut layers.greeting_left, &mut layers.handshake, bytes);
         }
-        let Some(opened) = handshake.feed(bytes, &websocket.subprotocols).map_err(refused)? else {
+        let Some(opened) = handshake.feed(bytes, &websocket.subprotocols, websocket.compression).map_err(refused)?
+        else {
             return Ok(false);
         };
+        let ns = now_ns.saturating_sub(layers.handshake_since_ns);
+        activity.events.push(ClientEvent::Upgraded(ns));
         layers.greeting_left = websocket.greeting;
         layers.record = self.record_of(&opened.head);
-        let session = layers.websocket.insert(redline_websocket::Session::new(Role::Client, random_number()));
+        let session = layers
+            .websocket
+            .insert(redline_websocket::Session::new(Role::Client, random_number()).compressing(opened.deflate));
         greeted(session, &mut layers.greeting_left, &mut layers.handshake, &opened.rest)
     }
 
@@ -290,7 +301,7 @@ impl<I: Io> Pool<I> {
         let malformed = |why: redline_http2::Error| OpenError::Connect(io::Error::other(why.to_string()));
         let Some(tls) = &mut layers.tls else {
             if layers.handshake.is_some() {
-                return self.open_websocket(layers, bytes);
+                return self.open_websocket(layers, bytes, now_ns, activity);
             }
             // The SETTINGS of HTTP/2 may arrive before the first request.
             let fed = layers.http2.as_mut().map_or(Ok(()), |http2| http2.feed(bytes, &mut Vec::new()));
@@ -303,7 +314,7 @@ impl<I: Io> Pool<I> {
         }
         if layers.handshake.is_some() {
             let plain = std::mem::take(&mut self.plain);
-            let opened = self.open_websocket(layers, &plain);
+            let opened = self.open_websocket(layers, &plain, now_ns, activity);
             self.plain = plain;
             return match (opened, &layers.handshake) {
                 (Ok(false), Some(handshake)) if fed.closed => {
@@ -327,7 +338,7 @@ impl<I: Io> Pool<I> {
             activity.events.push(ClientEvent::Handshake(Handshake { ns, resumed: tls.resumed() }));
         }
         if fed.handshake_done_now && self.websocket.is_some() {
-            self.ask_websocket(connection, layers);
+            self.ask_websocket(connection, layers, now_ns);
             return Ok(false);
         }
         // SETTINGS may arrive with the last bytes of the handshake.
@@ -369,7 +380,9 @@ fn greeted(
 pub fn refused(refusal: Refusal) -> OpenError {
     match refusal {
         Refusal::Status(why) => OpenError::WebSocket(Outcome::UnexpectedStatus, why),
-        Refusal::Invalid(why) | Refusal::Subprotocol(why) => OpenError::WebSocket(Outcome::Malformed, why),
+        Refusal::Invalid(why) | Refusal::Subprotocol(why) | Refusal::Compression(why) => {
+            OpenError::WebSocket(Outcome::Malformed, why)
+        }
     }
 }
 

@@ -67,7 +67,7 @@ impl Buffers {
         // SAFETY: `Box::into_raw` made it in `give`, and it was taken out of the table here, so that it has one owner. The
         // kernel has used the buffer, and does not write to it until `give` describes it again.
         let memory = unsafe { Box::from_raw(memory.as_ptr()) };
-        Some(Chunk { memory, length, buffer })
+        Some(Chunk { memory, from: 0, length, arrived_unix_ns: None, buffer })
     }
 
     /// Return a chunk's buffer to the kernel.
