@@ -66,6 +66,23 @@ def test_a_planted_cost_is_named_first_with_its_size(redline: Redline, tmp_path:
 
 
 @pytest.mark.usefixtures("perf")
+@pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go")
+def test_a_planted_cost_of_a_go_server_is_named_first(redline: Redline, tmp_path: Path) -> None:
+    """On one core nearly all requests are of one thread, which perf must not have missed."""
+    source, commands = SOURCE.with_suffix(".go").read_text(), list[str]()
+    for name, units in (("base", 30), ("more", 30 + PLANTED)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.go").write_text(source.replace("seldom(30 *", f"seldom({units} *"))
+        subprocess.run(["go", "build", "-o", "serve", "main.go"], cwd=tmp_path / name, check=True)
+        commands.append(f"{tmp_path / name / 'serve'} {{port}}")
+    assert source.count("seldom(30 *") == 1
+    why = compared(redline, tmp_path, *commands)
+    first = why["functions"][0]
+    assert first["name"] == "main.seldom"
+    assert first["difference_ns"]["value"] / first["before_ns"] == pytest.approx(PLANTED / 30, rel=0.3)
+
+
+@pytest.mark.usefixtures("perf")
 def test_of_two_revisions_the_touched_function_is_tested_first_and_marked(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

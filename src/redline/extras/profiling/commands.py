@@ -99,17 +99,20 @@ class Perf(_Command):
     def prepare(self, pid: int, folder: Path) -> None:
         """Attach perf to the process, its descendants, and those that they start later. It does not sample yet.
 
-        perf ends where a thread ends before it is attached to it, and then is started again.
+        perf ends where a thread ends before it is attached to it, and misses those that begin meanwhile, with all that
+        they start: of a Go server on one core, every request. So it is started again.
         """
         for _ in range(_ATTEMPTS - 1):
+            known = procfs.threads(pid)
             try:
                 self._attach(pid, folder)
+                if procfs.threads(pid) <= known:
+                    return
+                super().stop()
             except ProfilerError as error:
                 if _GONE not in str(error):
                     raise
-                self._close()
-            else:
-                return
+            self._close()
         self._attach(pid, folder)
 
     def _attach(self, pid: int, folder: Path) -> None:
