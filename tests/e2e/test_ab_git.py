@@ -101,7 +101,7 @@ def test_each_revision_is_built_several_times(redline: Redline, project: Project
     folder = tmp_path / "run"
     done = redline("ab", "--git", "v1..v2", "--builds", "2", "--for", "8s", *USERS, "-o", str(folder), "--json")
     assert done.code == 0, done.err
-    stored = [json.loads(file.read_bytes()) for file in sorted(folder.glob("duets/*/recording.json"))]
+    stored = [json.loads(file.read_bytes()) for file in sorted(folder.glob("duets/*.json"))]
     built = [{server["build_number"] for server in one["servers"]} for one in stored]
     assert len(built) >= 3
     assert sorted({number for numbers in built for number in numbers}) == [0, 1]

@@ -108,7 +108,8 @@ class Perf(_Command):
                 self._attach(pid, folder)
                 if procfs.threads(pid) <= known:
                     return
-                super().stop()
+                self._end()
+                continue
             except ProfilerError as error:
                 if _GONE not in str(error):
                     raise
@@ -117,18 +118,23 @@ class Perf(_Command):
 
     def _attach(self, pid: int, folder: Path) -> None:
         self._pids = procfs.tree(pid)
-        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
         orders, self._orders = os.pipe()
         self._answers, answers = os.pipe()
         waits = ["--delay", "-1", f"--control=fd:{orders},{answers}"]
-        self._data, self._log = folder / "perf.data", folder / "perf.log"
+        ordered = self._ordered(folder)
         attached = ["-o", str(self._data), "-p", ",".join(map(str, self._pids))]
         try:
-            self._run([PERF, "record", *how, *waits, *attached], self._log, (orders, answers))
+            self._run([*ordered, *waits, *attached], self._log, (orders, answers))
         finally:
             os.close(orders)
             os.close(answers)
         self._order("disable")
+
+    def _ordered(self, folder: Path) -> list[str]:
+        """What perf does, and the files that it writes."""
+        self._data, self._log = folder / "perf.data", folder / "perf.log"
+        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
+        return [PERF, "record", *how]
 
     def start(self, pid: int, folder: Path) -> None:
         """Sample, and return when perf does."""
@@ -157,12 +163,15 @@ class Perf(_Command):
         if process is not None:
             process.wait(_END_WITHIN_S)
 
-    def stop(self) -> None:
-        """Interrupt perf, and wait until its file is written."""
+    def _end(self) -> None:
         try:
-            super().stop()
+            _Command.stop(self)
         finally:
             self._close()
+
+    def stop(self) -> None:
+        """Interrupt perf, and wait until its file is written."""
+        self._end()
         if not self._offset_ns:  # the measurement did not begin
             for file in (self._data, self._log) if self._data.name else ():
                 file.unlink(missing_ok=True)
