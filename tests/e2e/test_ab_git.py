@@ -102,7 +102,7 @@ def test_each_revision_is_built_several_times(redline: Redline, project: Project
     done = redline("ab", "--git", "v1..v2", "--builds", "2", "--for", "8s", *USERS, "-o", str(folder), "--json")
     assert done.code == 0, done.err
     stored = [json.loads(file.read_bytes()) for file in sorted(folder.glob("duets/*.json"))]
-    built = [{server["build_number"] for server in one["servers"]} for one in stored]
+    built = [{server.get("build_number", 0) for server in one["servers"]} for one in stored]
     assert len(built) >= 3
     assert sorted({number for numbers in built for number in numbers}) == [0, 1]
     assert all(len(numbers) == 1 for numbers in built), "all servers of a start have the same number"

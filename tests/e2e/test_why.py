@@ -72,10 +72,10 @@ def test_a_planted_cost_of_a_go_server_is_named_first(redline: Redline, tmp_path
     source, commands = SOURCE.with_suffix(".go").read_text(), list[str]()
     for name, units in (("base", 30), ("more", 30 + PLANTED)):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "main.go").write_text(source.replace("seldom(30 *", f"seldom({units} *"))
+        (tmp_path / name / "main.go").write_text(source.replace("30*4000", f"{units}*4000"))
         subprocess.run(["go", "build", "-o", "serve", "main.go"], cwd=tmp_path / name, check=True)
         commands.append(f"{tmp_path / name / 'serve'} {{port}}")
-    assert source.count("seldom(30 *") == 1
+    assert source.count("30*4000") == 1
     why = compared(redline, tmp_path, *commands)
     first = why["functions"][0]
     assert first["name"] == "main.seldom"
@@ -118,7 +118,7 @@ def test_functions_of_javascript_are_named_by_their_file(redline: Redline, tmp_p
     for name, units in (("base", 30), ("more", 30 + PLANTED)):
         (tmp_path / name).mkdir()
         script = tmp_path / name / "serve.js"
-        script.write_text(source.replace("seldom(30 *", f"seldom({units} *"))
+        script.write_text(source.replace("30*4000", f"{units}*4000"))
         servers.append(f"node {script} {{port}}")
     why = compared(redline, tmp_path, *servers)
     assert why["functions"][0]["name"] == "JS:seldom serve.js"

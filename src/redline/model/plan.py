@@ -437,6 +437,10 @@ class Plan(Frozen):
             update={"suite": suite, "trials": (*self.trials, *trials), "duets": (*self.duets, *duets)}
         )
 
+    def of_suite(self, suite: Suite) -> "Plan":
+        """The plan with another suite, of the same trials and duets."""
+        return self.model_copy(update={"suite": suite})
+
     def profiling(self, trials: tuple[PlannedTrial, ...], without: tuple[Skipped, ...]) -> "Plan":
         """The plan with these profiled trials, and the reasons for missing profiles."""
         return self.model_copy(update={"profiled": trials, "unprofiled": without})

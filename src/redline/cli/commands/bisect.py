@@ -184,7 +184,7 @@ def _resumed(
         return _by_number(told, workplace.stack, view)
     begun = store.first()
     suite = begun.plan.suite.accounting(told.oldest, told.newest) if why else begun.plan.suite
-    bench = workplace.bench_for(begun.with_plan(begun.plan.model_copy(update={"suite": suite})))
+    bench = workplace.bench_for(begun.with_plan(begun.plan.of_suite(suite)))
     refuse_other_machine(begun.environment, bench.environment, "this bisection")
     source = Source(told.command, begun.suite_file, begun.suite_text, begun.kind)
     return DuetOfCommit(store, begun.plan.suite, bench, source, view)

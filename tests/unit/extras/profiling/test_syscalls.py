@@ -22,8 +22,9 @@ def test_system_calls_are_counted_by_kind_from_start_to_stop(tmp_path: Path) -> 
     with subprocess.Popen(
         [sys.executable, "-c", KNOWN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as known:
-        assert (orders := known.stdin) is not None
-        assert (answers := known.stdout) is not None
+        orders, answers = known.stdin, known.stdout
+        assert orders is not None
+        assert answers is not None
 
         def does(times: int) -> None:
             orders.write(f"{times}\n")
