@@ -45,7 +45,7 @@ def compared(redline: Redline, folder: Path, *commands: str) -> dict[str, Any]:
     Report.model_validate_json(text)
     (why,) = json.loads(text)["why"]
     assert why.get("problem", "") == "", why
-    assert why["starts"] == 8
+    assert why["starts"] == 8, why.get("lost_because")
     counted = {counter["name"].partition(" ")[0] for counter in why["counters"]}
     assert {"waits", "preemptions", "bytes", "memory", "threads"} <= counted
     parts = sum(cost["difference_ns"]["value"] for cost in why.get("functions", ()))
