@@ -3,7 +3,7 @@
 Small servers in five languages get commits that change nothing of what they do: an empty one, a README, a comment at
 the end of the source, which leaves most builds the same bytes, and one at its top, which moves its lines. Each commit
 is compared with its parent `--for 60s`; all of a round come in random order. Each answer is added to RESULTS at once.
-With `--table` only the table of results.md is printed.
+The table of results.md is written anew, with `--table` alone.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from typing import Any
 
 REDLINE = Path(sys.executable).with_name("redline")
 RESULTS = Path(__file__).with_name("false_alarms.jsonl")
+PAGE = Path(__file__).with_name("results.md")
 COMMITS = ("empty", "README", "comment at the end", "comment at the top")
 ALARMS = frozenset({"faster", "slower", "slightly-faster", "slightly-slower"})
 WHO = ("-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
@@ -172,13 +173,20 @@ def table(found: Iterable[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def page(text: str, lines: Iterable[str]) -> str:
+    """The page with the table of these stored answers in place of its present one."""
+    begin = text.index("| server | commit | compared |")
+    end = text.index("\n\n", begin)
+    return text[:begin] + table(map(json.loads, lines)) + text[end:]
+
+
 def main() -> None:
-    """Make the comparisons, or print the table of those that are stored."""
+    """Make the comparisons, and write the table of all that are stored."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--for", dest="budget", default="60s", help="the budget of a comparison")
     parser.add_argument("--rounds", type=int, default=10, help="comparisons of each commit of each language")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin none after this time")
-    parser.add_argument("--table", action="store_true", help="print the table of the stored answers")
+    parser.add_argument("--table", action="store_true", help="write the table of the stored answers alone")
     asked = parser.parse_args()
     if not asked.table:
         until = time.monotonic() + 60 * asked.minutes
@@ -193,7 +201,7 @@ def main() -> None:
                 print(json.dumps(found), flush=True)
                 with RESULTS.open("a") as results:
                     results.write(json.dumps(found) + "\n")
-    print(table(map(json.loads, RESULTS.read_text().splitlines())))
+    PAGE.write_text(page(PAGE.read_text(), RESULTS.read_text().splitlines()))
 
 
 if __name__ == "__main__":

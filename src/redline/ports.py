@@ -392,6 +392,9 @@ class Profiler(Monitor, Protocol):
     def env(self) -> Mapping[str, str]:
         """Environment variables that make the server's stacks readable."""
 
+    def warm(self) -> None:
+        """End what is counted in the warm-up: the measurement of a duet begins."""
+
     def begin(self) -> None:
         """Begin to sample; without effect if it samples already or has ended."""
 

@@ -96,6 +96,26 @@ def test_two_revisions_are_built_and_compared(redline: Redline, project: Project
     assert nothing_is_left(redline, project)
 
 
+def test_each_revision_is_built_several_times(redline: Redline, project: Project, tmp_path: Path) -> None:
+    """A start has a build of each revision, in turn; the layouts of all of them are in the interval."""
+    folder = tmp_path / "run"
+    done = redline("ab", "--git", "v1..v2", "--builds", "2", "--for", "8s", *USERS, "-o", str(folder), "--json")
+    assert done.code == 0, done.err
+    stored = [json.loads(file.read_bytes()) for file in sorted(folder.glob("duets/*.json"))]
+    built = [{server.get("build_number", 0) for server in one["servers"]} for one in stored]
+    assert len(built) >= 3
+    assert sorted({number for numbers in built for number in numbers}) == [0, 1]
+    assert all(len(numbers) == 1 for numbers in built), "all servers of a start have the same number"
+    assert nothing_is_left(redline, project)
+
+
+def test_commands_are_not_built_several_times(redline: Redline, project: Project) -> None:
+    done = redline("ab", "./a {port}", "./b {port}", "--builds", "2")
+    assert done.code == 2
+    assert "only servers of the catalogue and revisions are built several times" in done.err
+    assert "--builds 2" in done.err
+
+
 def test_commits_of_documents_build_the_same_bytes_and_are_not_measured(redline: Redline, project: Project) -> None:
     """The server reads `mode`, which the build makes, and no document; the one that it serves is measured."""
     (project.folder / "README.md").write_text("read me")

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from redline.model.bisection import Bisection
+from redline.storage.runs import RunStore
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.leftovers import left_of
 from tests.e2e.test_documented_commands import BISECTED
@@ -123,6 +124,22 @@ def test_a_killed_search_goes_on(redline: Redline, history: History, how: tuple[
     assert told.culprits == (commits[3],)
     assert told.order[: len(before.order)] == before.order
     assert told.commits[-1].duets[0] == before.commits[-1].duets[0]
+    assert nothing_is_left(redline, history)
+
+
+def test_the_commit_is_accounted_for_against_its_parent(redline: Redline, history: History) -> None:
+    commits = [history.commit(delay, f"commit {number}") for number, delay in enumerate((FAST, FAST, SLOW))]
+    done = redline("bisect", commits[0], "HEAD", *SHORT, "--why", "-o", "runs/found")
+    assert done.code == 0, done.err
+    assert f"why: {commits[2][:9]} against its parent" in done.err
+    pair = [
+        RunStore(history.folder / "runs/found" / part).manifest().plan
+        for part in ("why", "steps/0001-" + commits[2][:9])
+    ]
+    compared = [[one.catalogued.checkout.revision.commit for one in plan.suite.variants] for plan in pair]  # type: ignore[union-attr]
+    assert compared == [[commits[1], commits[2]], [commits[0], commits[2]]]
+    assert [plan.suite.why for plan in pair] == [True, False]
+    assert "more CPU per request" in done.out or "not accounted for" in done.out or "no function is named" in done.out
     assert nothing_is_left(redline, history)
 
 

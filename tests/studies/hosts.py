@@ -1,7 +1,7 @@
 """How often intervals hold the truth when trials are dealt to hosts that differ: `python -m tests.studies.hosts`.
 
 Simulated logarithms: a host has its own effect, a trial its own scatter, of standard deviation 1. Printed for
-intervals that take trials for independent, and for those with hosts as a random effect (`over_hosts`).
+intervals that take trials for independent, and for those with hosts as a random effect (`over_groups`).
 """
 
 import itertools
@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 
 from redline.stats.distributions import t_quantile
-from redline.stats.estimate import Spread, over_hosts
+from redline.stats.estimate import Spread, over_groups
 
 RUNS = 2_000
 
@@ -26,7 +26,7 @@ def main() -> None:
             logs = np.repeat(rng.normal(0, between, hosts), each) + rng.normal(0, 1, hosts * each)
             n = len(logs)
             alone = Spread(float(logs.var(ddof=1)) / n, n - 1)
-            found = over_hosts(logs, names)
+            found = over_groups(logs, names)
             reaches = [_reach(alone), max(_reach(alone), _reach(found) if found else 0.0)]
             held += [abs(float(logs.mean())) <= reach for reach in reaches]
             widths += reaches

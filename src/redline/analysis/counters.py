@@ -1,6 +1,6 @@
 """What else surely differs between compared servers: counters per request, start by start. Pure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -45,13 +45,34 @@ _COUNTERS = (
 )
 
 
-def counter_changes(duets: Iterable[DuetRecording], target: int, threshold: float) -> tuple[CounterChange, ...]:
-    """The counters that are known of both servers in FEWEST_STARTS starts or more; the table is a family."""
-    starts = [duet for duet in duets if duet.is_complete and duet.control_is_apart]
+_CALLS, _FEWEST_CALLS = "syscalls:", 0.01
+"""The series of system calls, and how many per request make a row."""
+
+
+def _calls_of(starts: Iterable[DuetRecording]) -> Iterator[_Counter]:
+    """Yield a counter for each kind of system call that was counted."""
+    series = (one.name for start in starts for own in start.server_series for one in own)
+    for name in dict.fromkeys(name for name in series if name.startswith(_CALLS)):
+        yield _Counter(f"system calls: {name.removeprefix(_CALLS)}", name, "1")
+
+
+def counter_changes(
+    duets: Iterable[DuetRecording], sampled: Iterable[DuetRecording], target: int, threshold: float
+) -> tuple[CounterChange, ...]:
+    """The counters that are known of both servers in FEWEST_STARTS starts or more; the table is a family.
+
+    System calls are counted in the warm-up of `sampled` starts, all else in starts without a profiler.
+    """
+    starts, of_calls = (
+        [duet for duet in made if duet.is_complete and duet.control_is_apart] for made in (duets, sampled)
+    )
     known = list[tuple[_Counter, list[float], list[float]]]()
-    for counter in _COUNTERS:
-        pairs = [pair for start in starts if (pair := _pair(start, target, counter)) is not None]
-        if len(pairs) >= FEWEST_STARTS:
+    for counter in (*_COUNTERS, *_calls_of(of_calls)):
+        is_call = counter.series.startswith(_CALLS)
+        known_of = (_pair(start, target, counter) for start in (of_calls if is_call else starts))
+        pairs = [pair for pair in known_of if pair is not None]
+        is_rare = is_call and max(map(max, pairs), default=0.0) < _FEWEST_CALLS
+        if len(pairs) >= FEWEST_STARTS and not is_rare:
             known.append((counter, [before for before, _ in pairs], [after for _, after in pairs]))
     differences = [paired_difference(np.array(after) - np.array(before)) for _, before, after in known]
     adjusted = holm_adjust([difference.p for difference in differences])

@@ -250,9 +250,10 @@ class Duet:
 
     def _over_starts(self, ratios: Sequence[StartRatio | None]) -> LogRatio | None:
         of_starts = zip(ratios, self.starts, strict=True)
-        known = [(ratio, start.host) for ratio, start in of_starts if ratio is not None]
-        hosts = [host for _, host in known if host]
-        return over_starts([ratio for ratio, _ in known], hosts) if known else None
+        known = [(ratio, start) for ratio, start in of_starts if ratio is not None]
+        hosts = [start.host for _, start in known if start.host]
+        builds = [str(facts.build_number) for _, start in known if start.servers and (facts := start.servers[BASELINE])]
+        return over_starts([ratio for ratio, _ in known], hosts, builds) if known else None
 
     def _of_starts(self, metric: Metric, contrast: Floats) -> list[StartRatio | None]:
         """The ratio of every start; None for a start that is left out or in which a server has no value.

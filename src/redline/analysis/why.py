@@ -60,7 +60,8 @@ def why_reports(run: Run, cells: Sequence[CellReport], comparisons: Iterable[Com
         for target, cell_id in enumerate(cell_ids[COMPARED:], COMPARED):
             whole = _whole(ratios.get((cell_id, cell_ids[0])), levels.get(cell_ids[0]))
             own = [duet for duet in run.duets if duet.cell_ids[:-1] == cell_ids]
-            made.append(sampled.report(target, whole, counter_changes(own, target, plan.suite.threshold)))
+            changes = counter_changes(own, sampled.recordings, target, plan.suite.threshold)
+            made.append(sampled.report(target, whole, changes))
     return tuple(made)
 
 
@@ -102,12 +103,12 @@ class _SampledDuet:
     ) -> None:
         self._plan, self._cell_ids, self._read = manifest.plan, cell_ids, read
         self._touched = manifest.touched
-        self._recordings = [made for made in recordings if made.cell_ids[:-1] == cell_ids]
-        facts = next((facts for made in self._recordings for facts in made.profiles), None)
+        self.recordings = [made for made in recordings if made.cell_ids[:-1] == cell_ids]
+        facts = next((facts for made in self.recordings for facts in made.profiles), None)
         self._libraries = Libraries(table, "jvm" if facts and facts.profiler.startswith(_OF_JVMS) else None)
         self._profiler = facts.profiler if facts else ""
         self._problem, self._starts = "", list[tuple[_Server, ...]]()
-        for recording in self._recordings:
+        for recording in self.recordings:
             try:
                 self._starts.append(tuple(self._servers(recording)))
             except _NoProfileError as error:
@@ -157,6 +158,9 @@ class _SampledDuet:
     def report(self, target: int, whole: Estimate | None, counters: tuple[CounterChange, ...]) -> WhyReport:
         """The report of the server at this place."""
         starts = [start for start in self._starts if len(start) > target + 1]
+        uncounted = next(
+            (facts.uncounted for made in self.recordings for facts in made.profiles if facts.uncounted), ""
+        )
         cell_id, baseline_id = self._cell_ids[target], self._cell_ids[0]
         if len(starts) < FEWEST_STARTS:
             problem = self._why_not(len(starts))
@@ -166,6 +170,7 @@ class _SampledDuet:
                 starts=len(starts),
                 whole_ns=whole,
                 counters=counters,
+                uncounted=uncounted,
                 problem=problem,
             )
         compared = [_start([server.functions for server in start], target) for start in starts]
@@ -181,7 +186,7 @@ class _SampledDuet:
             cell_id=cell_id,
             baseline_id=baseline_id,
             starts=len(starts),
-            lost=len(self._recordings) - len(starts),
+            lost=len(self.recordings) - len(starts),
             lost_because=self._problem,
             whole_ns=whole,
             profiler=self._profiler,
@@ -197,6 +202,7 @@ class _SampledDuet:
             libraries=tuple(_cost(part) for part in libraries.parts),
             frames=frame_changes([_start([server.stacks for server in start], target) for start in starts]),
             counters=counters,
+            uncounted=uncounted,
             overhead=_overhead(starts),
         )
 

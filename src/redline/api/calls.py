@@ -169,6 +169,7 @@ def ab(  # noqa: PLR0913 - all but two are named
     same_answers: bool = False,
     parallel: bool = False,
     why: bool = False,
+    builds: int = 1,
     seed: int = 1,
     wait_quiet: bool = False,
     wait: Time | None = None,
@@ -181,7 +182,8 @@ def ab(  # noqa: PLR0913 - all but two are named
 
     `budget` is how long it measures in all. The load has so many `users`, or a `rate` of requests per second, or
     replays a file, `replay`, at a `speed`.
-    With `why`, further starts say in which functions their CPU time differs (`report.why` of the result).
+    With `why`, further starts say in which functions their CPU time differs (`report.why` of the result). Revisions are
+    built `builds` times.
     `verdict`, `slower` and `change` of the result are about B; `select("A")` and `select("B")` have their levels. Two
     `names` stand for A and B.
     Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.

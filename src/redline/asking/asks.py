@@ -156,6 +156,7 @@ class ComparisonAsk(RequestAsk):
     same_answers: bool = False
     parallel: bool = False
     why: bool = False
+    builds: int = 1
     seed: int = 1
     threshold: str | None = None
 

@@ -68,10 +68,9 @@ def comparison_document(
         document["servers"] = [_also_through(server, ask.route) for server in _servers(document)]
     document |= {"loads": loads, "budget": budget, "metric": Given(part("metric", ask.metric), ask.metric)}
     document |= settings(ask, "budget", "timeout", "threshold", "seed")
-    if ask.same_answers:
-        document["same_answers"] = Given(part("same_answers"), True)
-    if ask.why:
-        document["why"] = Given(part("why"), True)
+    if ask.builds > 1:
+        document["builds"] = Given(part("builds", str(ask.builds)), ask.builds)
+    document |= {name: Given(part(name), True) for name in ("same_answers", "why") if getattr(ask, name)}
     if ask.parallel:
         document["design"] = Given(part("parallel"), "parallel-duet")
     return kept_alive_or_not(document | aborted_when(ask.abort_when), ask)

@@ -410,6 +410,7 @@ class AbFlags(RequestFlags):
     same_answers: bool = switch("--same-answers", "Refuse servers that answer differently.")
     parallel: bool = switch("--parallel", "Load A and B at the same time, on cores of their own.")
     why: bool = switch("--why", "Then sample both by a profiler: in which functions do they differ?")
+    builds: int = flag("--builds", "N", "Build each revision so often: layouts of code differ too.", 1)
     seed: int = flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
     output: Path | None = flag("-o --output", "DIR", "Keep it there.")
     resume: Path | None = flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")
@@ -447,6 +448,7 @@ class BisectFlags(RequestFlags):
     replay: Path | None = AbFlags.replay
     speed: str | None = AbFlags.speed
     metric: defaults.DuetMetric = flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99|…", "What became worse.", "cpu")
+    why: bool = switch("--why", "Then compare the commit with its parent: in which functions do they differ?")
     seed: int = AbFlags.seed
     output: Path | None = flag("-o --output", "DIR", "Where to keep it; in runs/ by default.")
     resume: Path | None = flag("--resume", "DIR", "Resume a search that stopped.")

@@ -511,7 +511,7 @@ def builds(duet: SeenDuet) -> Iterator[Observation]:
         if ratio is not None and start.servers and (server := start.servers[BASELINE])
     ]
     if scatter := differing([value for value, _ in known], [build for _, build in known]):
-        message = f"{cell.builds_text(scatter)}, in their ratio: the interval knows starts, and only so many builds."
+        message = f"{cell.builds_text(scatter)}, in their ratio: the interval allows for it, by so few builds."
         yield Observation(scatter.between_sd, message, rule=cell.builds_differ)
     for name, place in zip(duet.names, (BASELINE, duet.target), strict=True):
         if alike := cell.identical_builds([start.servers[place] for start in duet.starts if start.servers]):

@@ -89,9 +89,8 @@ def _found(told: Bisection) -> str:
 
 def _ask_why(told: Bisection) -> Iterator[str]:
     """How to learn in which functions the commit differs from its parent, if it is one, and servers were measured."""
-    culprit = next(one for one in told.commits if one.commit == told.culprits[0])
-    if len(told.culprits) == 1 and culprit.parents and told.printed is None:
-        yield f"why: redline ab --git {culprit.parents[0][:9]}..{culprit.commit[:9]} --why, with the same requests"
+    if told.parent is not None and told.printed is None:
+        yield f"why: redline ab --git {told.parent[:9]}..{told.culprits[0][:9]} --why, with the same requests"
 
 
 def _by(told: Bisection) -> str:

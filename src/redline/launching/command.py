@@ -34,7 +34,9 @@ def run_command(
     launch: Launch, folder: Path, content: str, advice: LaunchAdvice = OF_COMMAND
 ) -> Iterator[ProcessServer]:
     """Start the command of a launch in a folder; `content` is the content hash of what it runs."""
-    built = StandingBuild(launch.variant.catalogued, hash=content, folder=folder, runtime_version="")
+    built = StandingBuild(
+        launch.variant.catalogued, hash=content, folder=folder, runtime_version="", number=launch.build_number
+    )
     try:
         scratch = private_folder("scratch")
     except OSError as error:

@@ -147,6 +147,11 @@ def tree(root: int) -> tuple[int, ...]:
     return with_descendants(root, below)
 
 
+def threads(root: int) -> frozenset[int]:
+    """Return the numbers of the threads of the process and its descendants."""
+    return frozenset(thread for pid in tree(root) for thread in threads_of(pid))
+
+
 def with_descendants(root: int, below: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
     """Return the process and its descendants, given the children of processes."""
     pids = [root]

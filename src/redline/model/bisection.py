@@ -147,6 +147,12 @@ class Bisection(Frozen):
         return self.good if self.is_fix else self.bad
 
     @property
+    def parent(self) -> str | None:
+        """The first parent of the commit that was found; None if it is not one commit, or has none."""
+        found = [one for one in self.commits if self.culprits == (one.commit,)]
+        return next((one.parents[0] for one in found if one.parents), None)
+
+    @property
     def built(self) -> int:
         """How many commits were built and measured, with the oldest one."""
         measured = sum(bool(commit.duets) for commit in self.commits)

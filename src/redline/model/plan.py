@@ -186,6 +186,15 @@ class Suite(Frozen):
         first, second = self.variants
         return self.model_copy(update={"variants": (first, second.at_revision(revision))})
 
+    def accounting(self, first: Revision, second: Revision) -> "Suite":
+        """The suite of two other revisions, whose difference sampled starts account for."""
+        pair = tuple(one.at_revision(to) for one, to in zip(self.variants, (first, second), strict=True))
+        return self.model_copy(update={"variants": pair, "why": True})
+
+    def without_why(self) -> "Suite":
+        """The suite without sampled starts."""
+        return self.model_copy(update={"why": False})
+
     def asking(self, scenarios: tuple[Scenario, ...]) -> "Suite":
         """The suite with other scenarios."""
         return self.model_copy(update={"scenarios": scenarios})
@@ -434,6 +443,10 @@ class Plan(Frozen):
         return self.model_copy(
             update={"suite": suite, "trials": (*self.trials, *trials), "duets": (*self.duets, *duets)}
         )
+
+    def of_suite(self, suite: Suite) -> "Plan":
+        """The plan with another suite, of the same trials and duets."""
+        return self.model_copy(update={"suite": suite})
 
     def profiling(self, trials: tuple[PlannedTrial, ...], without: tuple[Skipped, ...]) -> "Plan":
         """The plan with these profiled trials, and the reasons for missing profiles."""

@@ -89,6 +89,7 @@ class ProfileFacts(Frozen):
     stopped: Slice | None = omitted_if_default(None, "from the command to end until it ended, if it did")
     files: tuple[ProfileFile, ...] = ()
     problem: str = omitted_if_default("", "why there are no stacks; empty if there are")
+    uncounted: str = omitted_if_default("", "why system calls were not counted")
 
     @property
     def sampled(self) -> Slice | None:

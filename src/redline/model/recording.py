@@ -57,6 +57,7 @@ class Series(Frozen):
       `other_cpu_ns:NAME`, CPU time of the busiest processes but server, engine and lab that lived to the end, and
       `other_load:LAB`, that of the engines of another lab, from when they were first seen to the last (counters, two
       samples);
+    - of a server in the warm-up of a sampled duet, `syscalls:KIND` (counters, two samples);
     - of a monitor of another package, `MONITOR.NAME`, which only reports show.
     """
 

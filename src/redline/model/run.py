@@ -21,6 +21,9 @@ Kind = Literal["run", "comparison", "search", "load"]
 """The kind of a directory, by the command that created it: `run`, `ab`, `limit` or `load`."""
 
 
+_SHOWN = 5
+
+
 class SameBuilds(Frozen):
     """Why two revisions were not measured: their servers are started from the same bytes."""
 
@@ -30,23 +33,35 @@ class SameBuilds(Frozen):
         0, "those that differ, and that nobody opened while each server was started, answered, and was stopped"
     )
     named: tuple[str, ...] = omitted_if_default((), "the first of them")
+    stamped: tuple[str, ...] = omitted_if_default(
+        (), "those that the builds made, and that differ only by the stamps in brackets"
+    )
 
     @property
     def text(self) -> str:
         """`main and this pull request build the same bytes: nothing to compare`."""
-        return f"{self.servers[0]} and {self.servers[1]} build the same bytes: nothing to compare"
+        same = "the same program, but for its stamps" if self.stamped else "the same bytes"
+        return f"{self.servers[0]} and {self.servers[1]} build {same}: nothing to compare"
 
     @property
     def evidence(self) -> str:
         """What shows it."""
-        if not self.unopened:
+        equal = self.files - self.unopened - len(self.stamped)
+        if equal == self.files:
             return f"all {self.files:,} files of both checkouts are equal, with what the builds left there"
-        others = f" and {self.unopened - len(self.named):,} more" if self.unopened > len(self.named) else ""
-        equal = f"{self.files - self.unopened:,} of {self.files:,} files of the checkouts"
-        return (
-            f"{equal} are equal, with what the builds left there; neither server opened the others, "
-            f"{', '.join(self.named)}{others}, when it started and answered"
-        )
+        said = [f"{equal:,} of {self.files:,} files of the checkouts are equal, with what the builds left there"]
+        if self.stamped:
+            said.append(f"only by their stamps differ {_first(self.stamped, len(self.stamped))}")
+        if self.unopened:
+            others = _first(self.named, self.unopened)
+            said.append(f"neither server opened the others, {others}, when it started and answered")
+        return "; ".join(said)
+
+
+def _first(named: tuple[str, ...], count: int) -> str:
+    """Return the first of so many names."""
+    shown = named[:_SHOWN]
+    return ", ".join(shown) + (f" and {count - len(shown):,} more" if count > len(shown) else "")
 
 
 class Manifest(Frozen):

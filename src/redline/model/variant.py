@@ -164,6 +164,11 @@ class Variant(Frozen):
         return bool(self.entry.label) if isinstance(self.entry, AttachedServer) else self.entry.build is None
 
     @property
+    def is_revision(self) -> bool:
+        """Whether it is built from a commit of the user's repository."""
+        return not isinstance(self.entry, AttachedServer) and self.entry.checkout is not None
+
+    @property
     def _protocol_slug(self) -> list[str]:
         says_http = self.route is None and (isinstance(self.entry, AttachedServer) or self.entry.kind == "server")
         http = ["http2"] if self.http == "2" and says_http else []

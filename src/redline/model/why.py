@@ -88,7 +88,10 @@ class WhyReport(Frozen):
     rest_ns: Estimate | None = omitted_if_default(None, "the part of the whole that is not accounted for")
     libraries: tuple[CodeCost, ...] = omitted_if_default((), "libraries that surely differ")
     frames: SkipJsonSchema[tuple[FrameChange, ...]] = Field(default=(), exclude=True)  # in preorder; for pages
-    counters: tuple[CounterChange, ...] = omitted_if_default((), "of the starts without a profiler")
+    counters: tuple[CounterChange, ...] = omitted_if_default(
+        (), "of the starts without a profiler; system calls of the warm-up of the sampled starts"
+    )
+    uncounted: str = omitted_if_default("", "why system calls were not counted")
     overhead: Estimate | None = omitted_if_default(
         None, "CPU time per request while sampled over that before, in the same starts"
     )

@@ -242,6 +242,8 @@ def _notes(reports: Sequence[WhyReport]) -> Iterator[str]:
     per_request = [counter.name for why in reports for counter in why.counters if counter.per_request]
     if not all(name.startswith(_OF_MEASUREMENT) for name in per_request):
         yield f"Other counts than {' and '.join(_OF_MEASUREMENT)} are those of whole starts, warm-up included."
+    if uncounted := next((why.uncounted for why in reports if why.uncounted), ""):
+        yield f"System calls were not counted: {uncounted}."
     used = next((why for why in reports if why.samples), None)
     if used is None:
         return

@@ -92,6 +92,13 @@ class BisectStore:
             folder.parent.mkdir(parents=True, exist_ok=True)
         return folder
 
+    def account(self) -> Path:
+        """An empty folder for the account of the commit. Raises StoreError."""
+        folder = self.folder / "why"
+        with as_store_error(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        return folder
+
     def first(self) -> Manifest:
         """The manifest of the comparison of the ends, which says how all commits are measured. Raises StoreError."""
         for folder in sorted((self.folder / "steps").glob("0001-*")):
@@ -154,6 +161,15 @@ class DuetOfCommit:
         if report.run.same is not None:
             return CommitDuet(logs=(0.0,), is_same=True, build_ns=build_ns)
         return _duet_of(report, session.store.manifest().plan, build_ns)
+
+    def account(self, told: Bisection) -> Report:
+        """Compare the commit with its parent, and account for the difference. Raises RedlineError."""
+        commit, parent = told.culprits[0], told.parent
+        assert parent is not None, "it is told of a commit with a parent"
+        revisions = (Revision(name=one[:9], commit=one) for one in (parent, commit))
+        suite = self.suite.accounting(*revisions)
+        session = RunSession.create(suite, self.source, self.store.account(), self.bench, self.listener)
+        return session.execute().parts[-1][1]
 
 
 def _duet_of(report: Report, plan: Plan, build_ns: int) -> CommitDuet:

@@ -339,6 +339,8 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         series, of_servers = monitors.finish()
     died = next((death for server in servers if (death := server.death()) is not None), None)
     traffic, owners = watches.finish(traffic)
+    counted = samplers.finish()
+    of_servers = tuple(own + (counted[place] if counted else ()) for place, own in enumerate(of_servers))
     of_servers = _proved(of_servers, owners)
     return _Served(
         servers=facts,
@@ -442,6 +444,7 @@ class _Samplers:
             return
         if self._measured_from_ns < 0:
             self._measured_from_ns = block.slices[0].start_ns
+            self._at_once(lambda profiler: profiler.warm())
         if block.slices[-1].end_ns - self._measured_from_ns >= self._after_ns:
             for profiler in self._profilers:
                 profiler.begin()
@@ -449,6 +452,10 @@ class _Samplers:
     def end(self) -> None:
         """Stop sampling."""
         self._at_once(lambda profiler: profiler.end())
+
+    def finish(self) -> tuple[tuple[Series, ...], ...]:
+        """What was counted of each server."""
+        return tuple(profiler.finish() for profiler in self._profilers)
 
     def facts(self) -> tuple[ProfileFacts, ...]:
         """Keep the samples."""

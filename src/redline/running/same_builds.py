@@ -2,11 +2,13 @@
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
+from redline.git import git
 from redline.launching.checkouts import Differences, differences
+from redline.launching.stamps import stamps
 from redline.linux.opened import OpenedFiles
 from redline.model import Cell, Plan, SameBuilds, Variant
 from redline.ports import BuildOutcome, Launch
@@ -20,27 +22,63 @@ def same_builds(plan: Plan, built: BuildOutcome, tools: Tools) -> SameBuilds | N
 
     The whole checkouts are compared, with what the builds left there. What differs is no part of the servers if nobody
     opens it while each is started, answers every request of the load, and is stopped. That a file is a document, or
-    that the build did not need it, is no proof.
+    that the build did not need it, is no proof. What builds made may differ by stamps.
     """
     variants = plan.suite.variants
     folders = [built.checkouts[variant.slug] for variant in variants if variant.slug in built.checkouts]
     if len(variants) != 2 or len(folders) != 2 or plan.suite.builds > 1 or not _start_alike(*variants):
         return None
-    found = differences(*folders)
-    if found is None or any(_is_started(variant, found) for variant in variants):
-        return None
-    same = SameBuilds(
-        servers=(variants[0].slug, variants[1].slug),
-        files=found.files,
-        unopened=len(found.differing),
-        named=found.differing[:_NAMED],
-    )
-    if not found.differing:
-        return same
     try:
-        return None if _opens_any(found, folders, variants, [*plan.cells.values()], tools) else same
+        found = differences(*folders)
+        if found is None:
+            return None
+        stamped = _Stamped((folders[0], folders[1]), variants)
+        if any(not stamped.alone(name) for variant in variants for name in _started(variant, found)):
+            return None
+        left = [name for name in found.differing if name not in stamped.found]
+        if left and _opens_any(found, stamped, variants, plan.cells.values(), tools):
+            return None
     except (OSError, LaunchError, DriveError):  # the measurement says what is wrong
         return None
+    unopened = tuple(name for name in found.differing if name not in stamped.found)
+    return SameBuilds(
+        servers=(variants[0].slug, variants[1].slug),
+        files=found.files,
+        unopened=len(unopened),
+        named=unopened[:_NAMED],
+        stamped=tuple(f"{name} ({', '.join(kinds)})" for name, kinds in stamped.found.items()),
+    )
+
+
+class _Stamped:
+    """Which files, among those that the servers use, the builds made, and made differ by stamps alone."""
+
+    def __init__(self, roots: tuple[Path, Path], variants: Sequence[Variant]) -> None:
+        self.roots, self.found = roots, dict[str, tuple[str, ...]]()
+        first, second = (variant.catalogued.checkout for variant in variants)
+        assert first is not None
+        assert second is not None
+        self._commits = first.revision.commit, second.revision.commit
+        listed = [git(root, "ls-files", "-z") for root in roots]
+        self._is_known = not any(done.returncode for done in listed)
+        self._tracked = {name for done in listed for name in done.stdout.split("\0")}
+
+    def alone(self, name: str) -> bool:
+        """Whether a file that differs does so by stamps alone. Raises OSError."""
+        if name not in self.found and self._is_known and name not in self._tracked:
+            files = self.roots[0] / name, self.roots[1] / name
+            plain = all(file.is_file() and not file.is_symlink() for file in files)
+            if plain and (kinds := stamps(files, self.roots, self._commits)):
+                self.found[name] = kinds
+        return name in self.found
+
+    def alone_all(self, paths: Iterable[str]) -> bool:
+        """Whether all these files of either checkout do. Raises OSError."""
+        inside = [
+            next((os.path.relpath(path, root) for root in self.roots if Path(path).is_relative_to(root)), None)
+            for path in paths
+        ]
+        return all(name is not None and self.alone(name) for name in inside)
 
 
 def _start_alike(first: Variant, second: Variant) -> bool:
@@ -54,34 +92,46 @@ def _start_alike(first: Variant, second: Variant) -> bool:
     return texts[0] == texts[1]
 
 
-def _is_started(variant: Variant, found: Differences) -> bool:
-    """Whether the command names a file that differs, so that no start is needed to see it."""
-    checkout, differing = variant.catalogued.checkout, set(found.differing)
+def _started(variant: Variant, found: Differences) -> set[str]:
+    """The files that differ and that the command names, so that no start is needed to see that they matter."""
+    checkout = variant.catalogued.checkout
     below = checkout.below if checkout is not None else ""
-    return any(os.path.normpath(Path(below) / word) in differing for word in variant.catalogued.start.command)
+    named = {os.path.normpath(Path(below) / word) for word in variant.catalogued.start.command}
+    return named & set(found.differing)
 
 
 def _opens_any(
-    found: Differences, folders: Iterable[Path], variants: Iterable[Variant], cells: Iterable[Cell], tools: Tools
+    found: Differences, stamped: "_Stamped", variants: Iterable[Variant], cells: Iterable[Cell], tools: Tools
 ) -> bool:
     """Whether anybody opens a file that differs, or lists a folder whose names do, while the servers run and answer.
 
+    Python lists the folders of its modules when it starts: no matter, where the names of documents alone differ.
     Raises OSError, LaunchError and DriveError.
     """
-    roots, ways = tuple(folders), tuple(cells)
-    files = [root / name for root in roots for name in found.differing if (root / name).parent.is_dir()]
-    if any(os.lstat(file).st_nlink > 1 for file in files if file.is_file()):
+    roots, ways = stamped.roots, tuple(cells)
+    files = {root / name: name for root in roots for name in found.differing if (root / name).parent.is_dir()}
+    if any(file.is_file() and os.lstat(file).st_nlink > 1 and not stamped.alone(name) for file, name in files.items()):
         return True  # it has another name, by which it may be opened
     listings = [root / name for root in roots for name in found.listings]
+    only_one = [name for name in found.differing if len({os.path.lexists(root / name) for root in roots}) > 1]
+    of_code = {root / Path(name).parent for root in roots for name in only_one if not _is_document(name)}
+    harmless = {str(folder) for folder in {*listings} - of_code}
     with OpenedFiles(files, listings) as opened, tempfile.TemporaryDirectory() as logs:
         for variant in reversed(tuple(variants)):
             with tools.launcher.running(
                 Launch(variant, tools.placement, Path(logs, "server.log"), log_is_kept=False)
             ) as server:
+                if not stamped.alone_all(opened.seen() - harmless):
+                    return True
                 own = (cell for cell in ways if cell.variant.slug == variant.slug)
                 wrong = any(tools.driver.verify(cell, server.endpoint) is not None for cell in own)
                 if wrong or server.death() is not None:
                     return True
-            if opened.seen():
+            if not stamped.alone_all(opened.seen()):
                 return True
     return False
+
+
+def _is_document(name: str) -> bool:
+    stem, extension = os.path.splitext(os.path.basename(name))  # noqa: PTH119, PTH122 - texts
+    return extension in {".md", ".rst", ".adoc"} or stem in {"README", "LICENSE", "NOTICE", "CHANGELOG"}

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from redline.stats.estimate import METHOD_HOSTS, Contrast, Spread, both_spreads, contrast_of, over_hosts
+from redline.stats.estimate import METHOD_HOSTS, Contrast, Spread, both_spreads, contrast_of, over_groups
 from redline.stats.samples import BATCHES, Floats
 
 Ints = NDArray[np.int64]
@@ -31,6 +31,7 @@ _TWO_SIDED = 1.96
 """The standard deviations within which a normal value is in 95 of 100 cases."""
 
 METHOD_STARTS = "t interval over fresh starts, each a robust fit to neighbouring slices"
+METHOD_BUILDS = "t interval with builds as a random effect, wider than over starts"
 METHOD_WITHIN_STARTS = "t interval with the standard error within starts, wider than over starts"
 
 
@@ -39,8 +40,8 @@ class LogRatio:
     """A log ratio over `starts` fresh starts.
 
     `starts_sd`: the standard deviation of the starts' values, None for a single start. `batch_se`: the standard error
-    of a start's value from its batches, None for too few. `hosts`: the spread over several hosts. `bias`: how far the
-    ratio may be off because servers were not warm, or because other work disturbed some of the requests.
+    of a start's value from its batches, None for too few. `hosts`, `builds`: the spread over several. `bias`: how far
+    the ratio may be off because servers were not warm, or because other work disturbed some of the requests.
     """
 
     value: float
@@ -49,6 +50,7 @@ class LogRatio:
     batch_se: float | None
     hosts: Spread | None = None
     bias: float = 0.0
+    builds: Spread | None = None
 
     @property
     def spreads(self) -> dict[str, Spread]:
@@ -60,6 +62,8 @@ class LogRatio:
             spreads[METHOD_WITHIN_STARTS] = Spread(self.batch_se**2 / self.starts, self.starts * (BATCHES - 1))
         if self.hosts is not None:
             spreads[METHOD_HOSTS] = self.hosts
+        if self.builds is not None:
+            spreads[METHOD_BUILDS] = self.builds
         return spreads
 
     @property
@@ -194,10 +198,11 @@ def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:
     return np.linalg.solve(weighted @ columns, weighted @ values).astype(np.float64)
 
 
-def over_starts(starts: Sequence[StartRatio], hosts: Sequence[str] = ()) -> LogRatio:
-    """The ratio over all starts, at least one; `hosts` are the starts' hosts, if they ran on others."""
+def over_starts(starts: Sequence[StartRatio], hosts: Sequence[str] = (), builds: Sequence[str] = ()) -> LogRatio:
+    """The ratio over all starts, at least one; `hosts` and `builds` are those of the starts, if there are several."""
     values = np.array([start.value for start in starts])
     errors = [start.standard_error for start in starts if start.standard_error is not None]
     within = math.sqrt(float(np.mean(np.square(errors)))) if errors else None
     between = float(values.std(ddof=1)) if len(values) >= 2 else None
-    return LogRatio(float(values.mean()), len(values), between, within, over_hosts(values, hosts))
+    of_hosts, of_builds = over_groups(values, hosts), over_groups(values, builds)
+    return LogRatio(float(values.mean()), len(values), between, within, of_hosts, builds=of_builds)

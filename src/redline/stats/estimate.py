@@ -114,14 +114,14 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
     return Spread(float(np.add.reduce(residuals, axis=None)) / freedom * trials * batches, freedom)
 
 
-def over_hosts(logs: Floats, hosts: Sequence[str]) -> Spread | None:
-    """The spread of the mean of these values, one per trial, with hosts as a sample of many.
+def over_groups(logs: Floats, groups_of: Sequence[str]) -> Spread | None:
+    """The spread of the mean of these values, one per trial, with hosts (or builds) as a sample of many.
 
     One-way analysis of variance with random effects; degrees of freedom by Satterthwaite. None if hosts differ by no
     more than their trials do, for a single host, and for a single trial per host. Source: Searle, Casella and
     McCulloch, Variance Components, 1992, chapter 3; docs/decisions/0027-host-pairs.md has a study.
     """
-    numbers = np.unique(np.array(hosts), return_inverse=True)[1]
+    numbers = np.unique(np.array(groups_of), return_inverse=True)[1]
     counts = np.bincount(numbers) if len(numbers) else np.zeros(0, dtype=np.int64)
     n, groups = len(logs), len(counts)
     if len(numbers) < n or groups < 2 or n == groups:
@@ -342,9 +342,9 @@ def _over_hosts(cell: Sample, baseline: Sample | None = None) -> Spread | None:
     """The spread over the hosts of the trials, or of the rounds in which both ran on the same host."""
     if baseline is None:
         ours = cell.by_trial
-        return over_hosts(np.log(ours), cell.hosts) if cell.hosts and ours.min() > 0 else None
+        return over_groups(np.log(ours), cell.hosts) if cell.hosts and ours.min() > 0 else None
     logs = _logs(cell, baseline) if cell.hosts and cell.hosts == baseline.hosts else None
-    return over_hosts(logs[0] - logs[1], cell.hosts) if logs else None
+    return over_groups(logs[0] - logs[1], cell.hosts) if logs else None
 
 
 def _of_middles(

@@ -60,7 +60,7 @@ def start(
 
 
 def changes(starts: Sequence[DuetRecording]) -> dict[str, CounterChange]:
-    return {change.name.partition(" ")[0]: change for change in counter_changes(starts, 1, THRESHOLD)}
+    return {change.name.partition(" ")[0]: change for change in counter_changes(starts, (), 1, THRESHOLD)}
 
 
 def test_a_wait_more_per_request_surely_changed() -> None:
@@ -87,9 +87,19 @@ def test_a_wait_more_per_request_surely_changed() -> None:
 )
 def test_faults_and_what_a_jvm_does_beside_are_counted_per_request(series: str, name: str) -> None:
     starts = [start(number, (2.0, 3.0, 2.0), counted=series) for number in range(6)]
-    (found,) = (change for change in counter_changes(starts, 1, THRESHOLD) if change.name == name)
+    (found,) = (change for change in counter_changes(starts, (), 1, THRESHOLD) if change.name == name)
     assert (found.changed, found.per_request) == ("surely", True)
     assert found.difference.value == pytest.approx(1, rel=0.05)
+
+
+def test_system_calls_are_those_of_sampled_starts_and_rare_ones_have_no_row() -> None:
+    plain = [start(number, (9.0, 1.0, 9.0), counted="syscalls:read") for number in range(6)]
+    sampled = [start(number, (2.0, 3.0, 2.0), counted="syscalls:read") for number in range(6)]
+    rare = [start(number, (0.001, 0.002, 0.001), counted="syscalls:brk") for number in range(6)]
+    found = [one for one in counter_changes(plain, sampled, 1, THRESHOLD) if one.name.startswith("system")]
+    assert [(one.name, one.changed, one.per_request) for one in found] == [("system calls: read", "surely", True)]
+    assert found[0].difference.value == pytest.approx(1, rel=0.05)
+    assert not [one for one in counter_changes(plain, rare, 1, THRESHOLD) if one.name.startswith("system")]
 
 
 def test_connections_that_are_opened_again_are_counted_of_the_measurement() -> None:

@@ -15,7 +15,7 @@ from redline.model import Closed, DuetRecording, Estimate, Grade, Metric, Planne
 from redline.model.hosts import HostFacts
 from redline.model.journey import Journey, JourneyStep, Rows, RowUse
 from redline.stats.duets import StartRatio, over_starts
-from redline.stats.estimate import METHOD_HOSTS, estimate, over_hosts, paired, scatter_of
+from redline.stats.estimate import METHOD_HOSTS, estimate, over_groups, paired, scatter_of
 from redline.stats.samples import Ratios
 from redline.suite import Catalogue, Overrides, read_suite
 from tests.fakes.behaviour import GOOD
@@ -164,7 +164,7 @@ def test_the_spread_over_hosts_is_that_of_their_means_where_they_have_as_many_tr
     rng = np.random.default_rng(1)
     means = rng.normal(0, 1, 4)
     logs = np.repeat(means, 3) + rng.normal(0, 0.1, 12)
-    found = over_hosts(logs, [host for host in "abcd" for _ in range(3)])
+    found = over_groups(logs, [host for host in "abcd" for _ in range(3)])
     assert found is not None
     of_hosts = logs.reshape(4, 3).mean(axis=1)
     assert found.variance == pytest.approx(of_hosts.var(ddof=1) / 4)
@@ -173,10 +173,10 @@ def test_the_spread_over_hosts_is_that_of_their_means_where_they_have_as_many_tr
 
 def test_hosts_that_do_not_differ_widen_nothing() -> None:
     logs = np.tile([0.0, 1.0, 2.0], 2)
-    assert over_hosts(logs, list("aaabbb")) is None
-    assert over_hosts(logs, list("aaaaaa")) is None
-    assert over_hosts(logs, list("abcdef")) is None
-    assert over_hosts(logs, []) is None
+    assert over_groups(logs, list("aaabbb")) is None
+    assert over_groups(logs, list("aaaaaa")) is None
+    assert over_groups(logs, list("abcdef")) is None
+    assert over_groups(logs, []) is None
 
 
 def test_hosts_that_differ_widen_an_estimate_and_cancel_in_a_comparison() -> None:

@@ -140,7 +140,11 @@ def test_bounds_from_both_sides_show_nothing_unless_the_client_alone_missed_the_
         findings = [Finding(kind=k, grade=Grade.INVALID, message=k, advice="", cell_id="a") for k in kinds]
         return {numbers: touch.leaves for numbers, touch in touched_by(cell, findings).items()}
 
-    assert found("rate-missed") == {"response times": "at least", "service times": "at least", "message times": "at least"}
+    assert found("rate-missed") == {
+        "response times": "at least",
+        "service times": "at least",
+        "message times": "at least",
+    }
     assert found("send-lateness", "rate-missed") == {"response times": "at most"}
     assert found("send-lateness", "errors")["response times"] == "unknown"
     assert found("errors", "backlog")["response times"] == "unknown"

@@ -217,6 +217,83 @@ def test_a_document_that_a_server_opens_is_measured(roots: tuple[Path, Path], *,
     assert judged(roots, ("README.md",), at_the_end=at_the_end) == (None, 1)
 
 
+def committed(root: Path) -> None:
+    """Make a repository of what a checkout has, but for its builds."""
+    (root / ".git").unlink()
+    (root / ".gitignore").write_text("target\n")
+    for words in (("init", "-q"), ("add", "-A")):
+        subprocess.run(["git", *words], cwd=root, check=True)
+
+
+def stamped(root: Path, commit: str, rest: bytes = b"") -> None:
+    """Have the build leave its folder, its commit and its time."""
+    text = f"of {root}, {commit}, 2026-11-30T05:1{commit[0]}:00Z"
+    (root / "target" / "server").write_bytes(text.encode() + rest)
+
+
+@pytest.fixture
+def alike(tmp_path: Path) -> tuple[Path, Path]:
+    """Two checkouts whose paths have the same length."""
+    for name in ("one", "two"):
+        (tmp_path / name / "target").mkdir(parents=True)
+        (tmp_path / name / ".git").touch()
+        committed(tmp_path / name)
+    return tmp_path / "one", tmp_path / "two"
+
+
+def test_builds_that_differ_by_stamps_alone_are_the_same_program(alike: tuple[Path, Path]) -> None:
+    for number, root in enumerate(alike):
+        stamped(root, f"{number}" * 40)
+    same, starts = judged(alike)
+    assert same is not None
+    assert starts == 0
+    assert same.text == "A and B build the same program, but for its stamps: nothing to compare"
+    stamps = "target/server (the folder of the build, the commit, a time)"
+    assert f"only by their stamps differ {stamps}" in same.evidence
+    assert same.evidence.startswith("2 of 3 files")
+
+
+def test_a_stamp_and_one_more_byte_are_measured(alike: tuple[Path, Path]) -> None:
+    for number, root in enumerate(alike):
+        stamped(root, f"{number}" * 40, rest=bytes([number]))
+    assert judged(alike) == (None, 0)
+
+
+def test_the_commit_of_another_build_is_no_stamp(alike: tuple[Path, Path]) -> None:
+    for number, root in enumerate(alike):
+        stamped(root, f"{number + 2}" * 40)
+    assert judged(alike) == (None, 0)
+
+
+def test_a_time_that_a_commit_changes_is_measured(alike: tuple[Path, Path]) -> None:
+    for number, root in enumerate(alike):
+        stamped(root, f"{number}" * 40)
+        subprocess.run(["git", "add", "-Af", "target"], cwd=root, check=True)
+    assert judged(alike) == (None, 0)
+
+
+@pytest.mark.parametrize(("name", "starts"), [("NEWS.md", 2), ("feature", 1)])
+def test_a_folder_that_is_listed_at_the_start_matters_where_code_is_new(
+    roots: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, name: str, starts: int
+) -> None:
+    """As Python lists the folders of its modules; a server that lists a folder for its answers is measured."""
+    (roots[1] / name).touch()
+    listed, only_once = list[Path](), False
+
+    def listing(self: Reading, launch: Launch) -> None:
+        root = self.roots[launch.variant.slug]
+        if root not in listed or not only_once:
+            listed.append(root)
+            os.listdir(root)  # noqa: PTH208 - as a program does
+
+    monkeypatch.setattr(Reading, "_read", listing)
+    assert judged(roots)[0] is None, "it lists the folder after its answers, too"
+    listed.clear()
+    only_once = True
+    same, started = judged(roots)
+    assert (same is not None, started) == (starts == 2, starts)
+
+
 def test_a_file_that_only_the_baseline_has_and_opens_is_measured(roots: tuple[Path, Path]) -> None:
     (roots[0] / "local.json").write_text("{}")
     assert judged(roots, ("local.json",)) == (None, 2)

@@ -296,6 +296,9 @@ class FakeProfiler(FakeMonitor):
 
     env: Mapping[str, str] = {"SYMBOLS": "1"}
 
+    def warm(self) -> None:
+        """Nothing is counted."""
+
     def begin(self) -> None:
         self.events.append("begin")
 

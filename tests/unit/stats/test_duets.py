@@ -7,6 +7,7 @@ import pytest
 
 from redline.stats.distributions import t_quantile
 from redline.stats.duets import (
+    METHOD_BUILDS,
     METHOD_STARTS,
     METHOD_WITHIN_STARTS,
     Floats,
@@ -97,6 +98,16 @@ def test_over_starts_values_are_averaged_and_their_errors_pooled() -> None:
     assert one == LogRatio(0.1, 1, None, None)
     assert over_starts([StartRatio(0.1, 0.02)]).starts_sd is None
     assert over_starts([StartRatio(0.1, None), StartRatio(0.3, None)]).starts_sd == pytest.approx(0.1 * math.sqrt(2))
+
+
+def test_builds_that_differ_widen_the_interval() -> None:
+    """Starts of one build agree, so a third layout may lie anywhere around both."""
+    starts = [StartRatio(value, None) for value in (0.010, 0.011, 0.012, 0.030, 0.031, 0.032)]
+    alone, built = over_starts(starts), over_starts(starts, builds=["0", "0", "0", "1", "1", "1"])
+    assert METHOD_BUILDS in built.spreads
+    assert built.value == alone.value
+    assert built.interval[1] - built.interval[0] > 5 * (alone.interval[1] - alone.interval[0])
+    assert over_starts(starts, builds=["0", "1", "2", "0", "1", "2"]).interval == alone.interval, "they do not differ"
 
 
 def test_hosts_that_differ_are_a_spread_of_their_own() -> None:

@@ -29,7 +29,7 @@ from redline.stats.estimate import (
     middle,
     middle_shift,
     middle_variance,
-    over_hosts,
+    over_groups,
     over_trials,
     paired,
     paired_difference,
@@ -212,7 +212,7 @@ def test_a_trial_or_a_zero_has_no_variance_over_trials(ours: list[float], theirs
 def test_hosts_are_a_random_effect() -> None:
     """One-way analysis of variance by hand: two hosts of two trials each."""
     logs, hosts = np.array([1.0, 1.2, 2.0, 2.2]), ("a", "a", "b", "b")
-    spread = over_hosts(logs, hosts)
+    spread = over_groups(logs, hosts)
     between, within = 2 * (0.5**2 + 0.5**2) / 1, 4 * 0.1**2 / 2
     of_between = 4 * 4 / 2 / 16 / (4 - 8 / 4) * 1  # squares / n² / typical
     parts = (of_between * between, (1 / 4 - of_between) * within)
@@ -231,7 +231,7 @@ def test_hosts_are_a_random_effect() -> None:
     ],
 )
 def test_hosts_that_say_nothing_have_no_spread(logs: list[float], hosts: str) -> None:
-    assert over_hosts(np.array(logs), tuple(hosts)) is None
+    assert over_groups(np.array(logs), tuple(hosts)) is None
 
 
 def test_two_independent_spreads_add_up_with_the_freedom_of_welch() -> None:
@@ -429,8 +429,8 @@ def test_a_single_trial_or_batch_or_another_cut_has_no_variance_within() -> None
 
 def test_hosts_that_differ_just_as_their_trials_do_are_no_spread() -> None:
     """Means of 0 and 5, trials 3 and 4 around them: 25 between hosts, and 25 within."""
-    assert over_hosts(np.array([-3.0, 3.0, 1.0, 9.0]), list("aabb")) is None
-    assert over_hosts(np.array([-3.0, 3.0, 1.01, 9.01]), list("aabb")) is not None
+    assert over_groups(np.array([-3.0, 3.0, 1.0, 9.0]), list("aabb")) is None
+    assert over_groups(np.array([-3.0, 3.0, 1.01, 9.01]), list("aabb")) is not None
 
 
 def test_a_difference_is_as_wide_as_its_trials_and_its_slots() -> None:

@@ -275,7 +275,7 @@ def test_one_scenario_is_warmed_up_once() -> None:
         (TEXT + "trials: 5\n", "a suite has `trials` or a `budget`, not both"),
         (TEXT + "quick: {trials: 1}\n", "`quick` has nothing to shorten"),
         (TEXT + "design: interleaved\n", "a budget is for comparing servers by duets"),
-        (TEXT + "builds: 2\n", "only servers of the catalogue are built several times"),
+        (TEXT + "builds: 2\n", "only servers of the catalogue and revisions are built several times"),
         (TEXT + "warmup_by: {users: 2}\n", "steadiness is detected under the measured load"),
         (TEXT.replace(f", {B}", ""), "a budget is for comparing servers, and there is only one"),
         (TEXT.replace(A, "{url: 'http://x'}") + "design: parallel-duet\n", "so Redline cannot assign cores to them"),

@@ -22,7 +22,8 @@ from redline.cli.session_view import SessionView
 from redline.cli.show import insist, show, write_json
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
-from redline.errors import UsageError
+from redline.document.blocks import Section
+from redline.errors import BuildError, DriveError, LaunchError, UsageError
 from redline.history.bisecting import LITTLE
 from redline.history.bisection_sections import chances, change, sections
 from redline.launching.history import CommitHistory, history_between
@@ -30,13 +31,14 @@ from redline.launching.revisions import Repository
 from redline.model import Metric
 from redline.model.bisection import BisectedCommit, Bisection, PrintedNumber
 from redline.quantities import parse_duration
+from redline.report.why import why_sections
 from redline.running.assembly import Workplace
 from redline.running.bisecting import BisectStore, CommitMeasurement, DuetOfCommit, search
 from redline.running.manifests import Source
 from redline.running.measuring_commands import NumberOfCommit
 from redline.running.session import refuse_other_machine
 
-_WITH_RESUME = {"resume", "wait_quiet", "json", *WHILE_IT_RUNS} - {"open"}
+_WITH_RESUME = {"resume", "why", "wait_quiet", "json", *WHILE_IT_RUNS} - {"open"}
 _METRICS = {"cpu": Metric.CPU_PER_REQUEST}
 _WITH_MEASURE = {
     *("good", "bad", "paths", "first_parent", "measure", "higher_is_better", "lasts", "output", "wait_quiet", "json"),
@@ -87,7 +89,7 @@ def execute(flags: BisectFlags) -> None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             store = BisectStore(flags.resume)
             told = store.read()
-            measure = _resumed(store, told, workplace, view)
+            measure = _resumed(store, told, workplace, view, why=flags.why)
         else:
             store, told, measure = _begun(flags, workplace, view, console)
         if flags.wait_quiet:
@@ -103,15 +105,35 @@ def execute(flags: BisectFlags) -> None:
         except KeyboardInterrupt:
             insist(console, f"stopped; {resumed_by}")
             raise
-        _show(told, store, flags, console, resumed_by)
+        why = _account(told, measure, console) if flags.why else ()
+        _show(told, store, flags, console, resumed_by, why)
 
 
-def _show(told: Bisection, store: BisectStore, flags: BisectFlags, console: Console, resumed_by: str) -> None:
+def _account(told: Bisection, measure: CommitMeasurement, console: Console) -> tuple[Section, ...]:
+    """The sections that account for the commit that was found, if it is one that has a parent."""
+    if told.ending != "found" or told.parent is None or not isinstance(measure, DuetOfCommit):
+        return ()
+    console.print(f"why: {told.culprits[0][:9]} against its parent", style="bold", highlight=False)
+    try:
+        return tuple(why_sections(measure.account(told)))
+    except (BuildError, LaunchError, DriveError) as error:
+        console.print(f"no account: {error.message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        return ()
+
+
+def _show(
+    told: Bisection,
+    store: BisectStore,
+    flags: BisectFlags,
+    console: Console,
+    resumed_by: str,
+    why: tuple[Section, ...],
+) -> None:
     """Print what is known, and exit with the code of it."""
     if flags.json:
         write_json(told)
     else:
-        show(sections(told))
+        show((*sections(told), *why))
         if store.exists:
             text = f"as a log of git bisect: {store.folder / 'bisect.log'}"
             console.print(text, soft_wrap=True, highlight=False, markup=False)
@@ -150,16 +172,19 @@ def _begun(
     workplace.take_turn()
     source = source_of(ask, command_line, text, "comparison")
     bench, suite, _ = workplace.prepare(Path(source.file), suite)
-    return store, told, DuetOfCommit(store, suite, bench, source, view)
+    return store, told, DuetOfCommit(store, suite.without_why(), bench, source, view)
 
 
-def _resumed(store: BisectStore, told: Bisection, workplace: Workplace, view: SessionView) -> CommitMeasurement:
+def _resumed(
+    store: BisectStore, told: Bisection, workplace: Workplace, view: SessionView, *, why: bool
+) -> CommitMeasurement:
     """What goes on to measure a stored search. Raises RedlineError."""
     workplace.take_turn()
     if told.printed is not None:
         return _by_number(told, workplace.stack, view)
     begun = store.first()
-    bench = workplace.bench_for(begun)
+    suite = begun.plan.suite.accounting(told.oldest, told.newest) if why else begun.plan.suite
+    bench = workplace.bench_for(begun.with_plan(begun.plan.of_suite(suite)))
     refuse_other_machine(begun.environment, bench.environment, "this bisection")
     source = Source(told.command, begun.suite_file, begun.suite_text, begun.kind)
     return DuetOfCommit(store, begun.plan.suite, bench, source, view)

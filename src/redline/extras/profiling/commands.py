@@ -99,33 +99,42 @@ class Perf(_Command):
     def prepare(self, pid: int, folder: Path) -> None:
         """Attach perf to the process, its descendants, and those that they start later. It does not sample yet.
 
-        perf ends where a thread ends before it is attached to it, and then is started again.
+        perf ends where a thread ends before it is attached to it, and misses those that begin meanwhile, with all that
+        they start: of a Go server on one core, every request. So it is started again.
         """
         for _ in range(_ATTEMPTS - 1):
+            known = procfs.threads(pid)
             try:
                 self._attach(pid, folder)
+                if procfs.threads(pid) <= known:
+                    return
+                self._end()
+                continue
             except ProfilerError as error:
                 if _GONE not in str(error):
                     raise
-                self._close()
-            else:
-                return
+            self._close()
         self._attach(pid, folder)
 
     def _attach(self, pid: int, folder: Path) -> None:
         self._pids = procfs.tree(pid)
-        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
         orders, self._orders = os.pipe()
         self._answers, answers = os.pipe()
         waits = ["--delay", "-1", f"--control=fd:{orders},{answers}"]
-        self._data, self._log = folder / "perf.data", folder / "perf.log"
+        ordered = self._ordered(folder)
         attached = ["-o", str(self._data), "-p", ",".join(map(str, self._pids))]
         try:
-            self._run([PERF, "record", *how, *waits, *attached], self._log, (orders, answers))
+            self._run([*ordered, *waits, *attached], self._log, (orders, answers))
         finally:
             os.close(orders)
             os.close(answers)
         self._order("disable")
+
+    def _ordered(self, folder: Path) -> list[str]:
+        """What perf does, and the files that it writes."""
+        self._data, self._log = folder / "perf.data", folder / "perf.log"
+        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
+        return [PERF, "record", *how]
 
     def start(self, pid: int, folder: Path) -> None:
         """Sample, and return when perf does."""
@@ -154,12 +163,15 @@ class Perf(_Command):
         if process is not None:
             process.wait(_END_WITHIN_S)
 
-    def stop(self) -> None:
-        """Interrupt perf, and wait until its file is written."""
+    def _end(self) -> None:
         try:
-            super().stop()
+            _Command.stop(self)
         finally:
             self._close()
+
+    def stop(self) -> None:
+        """Interrupt perf, and wait until its file is written."""
+        self._end()
         if not self._offset_ns:  # the measurement did not begin
             for file in (self._data, self._log) if self._data.name else ():
                 file.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from redline.extras.profiling import commands
 from redline.extras.profiling.async_profiler import AsyncProfiler, provide
 from redline.extras.profiling.commands import PERF, PY_SPY, Perf, PySpy
 from redline.extras.profiling.sampler import ProfilerError, Sampled, Sampler
+from redline.extras.profiling.syscalls import SystemCalls, uncounted
 from redline.extras.profiling.texts import slices_of, speedscope
 from redline.files import write_atomically
 from redline.model import (
@@ -55,7 +56,8 @@ class MachineProfilers:
         profile = planned.profile or "cpu"
         kind: ProfileKind = "cpu" if profile == "engine" else profile
         sampler = self._sampler(cell.variant, profile, kind)
-        return TrialProfiler(kind, "engine" if profile == "engine" else "server", sampler, folder)
+        calls = SystemCalls() if isinstance(planned, PlannedDuet) and not uncounted() else None
+        return TrialProfiler(kind, "engine" if profile == "engine" else "server", sampler, folder, calls)
 
     def _sampler(self, variant: Variant, profile: Profile, kind: ProfileKind) -> Sampler:
         if profile == "engine" or variant.runtime not in ("jvm", "python"):
@@ -70,7 +72,11 @@ class TrialProfiler:
 
     perturbs = True
 
-    def __init__(self, kind: ProfileKind, subject: Subject, sampler: Sampler, folder: Path) -> None:
+    def __init__(
+        self, kind: ProfileKind, subject: Subject, sampler: Sampler, folder: Path, calls: SystemCalls | None = None
+    ) -> None:
+        """`calls`: what counts the server's system calls until it is warm, if anything."""
+        self._calls, self._uncounted = calls, "" if calls else uncounted()
         self._kind, self._subject, self._sampler, self._folder = kind, subject, sampler, folder
         self._pid: int | None = None
         self._problem = ""
@@ -89,7 +95,21 @@ class TrialProfiler:
         if subject == self._subject:
             self._pid = pid
             if subject == "server":
+                if self._calls is not None:
+                    self._count(lambda calls: calls.start(pid, self._folder))
                 self._try(lambda: self._sampler.prepare(pid, self._folder))
+
+    def warm(self) -> None:
+        """Count no more system calls: the measurement begins."""
+        self._count(lambda calls: calls.stop())
+
+    def _count(self, step: Callable[[SystemCalls], None]) -> None:
+        """Do a step of counting. A failure is noted, and fails no trial."""
+        try:
+            if self._calls is not None:
+                step(self._calls)
+        except (OSError, ValueError, ProfilerError) as error:
+            self._calls, self._uncounted = None, str(error)
 
     def begin(self) -> None:
         """Sample the process, unless that has begun before."""
@@ -108,9 +128,12 @@ class TrialProfiler:
             self._ended = True
 
     def finish(self) -> tuple[Series, ...]:
-        """Stop sampling. A profile has no series."""
+        """Stop sampling. Returns the series of system calls, if they were counted; a profile has none."""
         self.end()
-        return ()
+        self.warm()
+        counted = list[Series]()
+        self._count(lambda calls: counted.extend(calls.series()))
+        return tuple(counted)
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> None:
         """None: a profiler knows nothing about the runtime."""
@@ -143,6 +166,7 @@ class TrialProfiler:
             stopped=self._stopped,
             files=tuple(ProfileFile(name=self._relative(file.name), form=file.form) for file in files),
             problem=self._problem,
+            uncounted=self._uncounted,
         )
 
     def _kept(self, sampled: Sampled) -> tuple[ProfileFile, ...]:

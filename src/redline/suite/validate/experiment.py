@@ -57,8 +57,9 @@ def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Lo
             if load and not load.load(name, Replay((0,))).saturates:
                 message = f"the load `{name}` sets the rate, so servers do not differ in throughput"
                 sheet.wrong(("metric",), message, "write `cpu` or `p99`, or leave it out")
-    if schema.builds > 1 and any(variant.is_own for variant in compared.variants):
-        sheet.wrong(("builds",), "only servers of the catalogue are built several times", "remove it", key=True)
+    if schema.builds > 1 and any(variant.is_own and not variant.is_revision for variant in compared.variants):
+        message = "only servers of the catalogue and revisions are built several times"
+        sheet.wrong(("builds",), message, "leave it out", key=True)
     return design
 
 

@@ -1,6 +1,7 @@
 """A profiler runs in the middle of the measurement, and none of its failures fails a trial."""
 
 import gzip
+import itertools
 import os
 import stat
 import subprocess
@@ -19,6 +20,7 @@ from redline.extras.profiling.attach import ask_as_jcmd, load_agent
 from redline.extras.profiling.commands import Perf, PySpy
 from redline.extras.profiling.machine import MachineProfilers, TrialProfiler
 from redline.extras.profiling.sampler import ProfilerError, Sampled, Sampler
+from redline.linux import procfs
 from redline.model import Interval, LoadStage, PlannedTrial, ProfileFile, ProfileUnit, Recording, Slice, Stacks, Traffic
 from redline.ports import Drive, Placement
 from redline.running.record import Tools
@@ -344,9 +346,10 @@ def test_perf_is_attached_before_the_load_and_samples_once_it_says_so(path: Path
 
 @pytest.mark.parametrize(("ended", "attaches"), [(2, True), (4, True), (5, False)])
 def test_perf_is_attached_again_where_a_thread_ends_meanwhile(
-    path: Path, tmp_path: Path, ended: int, *, attaches: bool
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: int, *, attaches: bool
 ) -> None:
     tries, gone = tmp_path / "tries", "The sys_perf_event_open() syscall returned with 3 (No such process)"
+    monkeypatch.setattr(procfs, "threads", lambda _pid: frozenset((1,)))  # the fake perf is a child of this process
     tries.touch()
     counting = f"import sys\nwith open({str(tries)!r}, 'a+b') as tries:\n    tries.write(b'.'); tries.seek(0)\n"
     perf = Perf()
@@ -358,6 +361,21 @@ def test_perf_is_attached_again_where_a_thread_ends_meanwhile(
         with pytest.raises(ProfilerError, match="No such process"):
             perf.prepare(os.getpid(), tmp_path)
     assert len(tries.read_bytes()) == min(ended + 1, 5)
+
+
+@pytest.mark.parametrize(("began", "attached"), [(1, 2), (9, 5)])
+def test_perf_is_attached_again_where_threads_begin_meanwhile(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, began: int, attached: int
+) -> None:
+    """It misses them, and all that they start; where there are always new ones, the last try counts."""
+    tries, perf = tmp_path / "tries", Perf()
+    tool(path, "perf", f"with open({str(tries)!r}, 'ab') as tries: tries.write(b'.')\n{OBEDIENT}")
+    seen = itertools.count()
+    monkeypatch.setattr(procfs, "threads", lambda _pid: frozenset(range(min(next(seen), 2 * began - 1))))
+    perf.prepare(os.getpid(), tmp_path)
+    perf.start(os.getpid(), tmp_path)
+    perf.stop()
+    assert len(tries.read_bytes()) == attached
 
 
 def test_py_spy_is_awaited_until_it_samples(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
