@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from redline.analysis import build_report
-from redline.analysis.profiles import profile_reports
 from redline.model import (
     Cell,
     Interval,
@@ -25,6 +24,7 @@ from redline.model import (
     Stack,
     Stacks,
 )
+from redline.profiles.profiles import profile_reports
 from redline.stats.stacks import normal
 from redline.suite import load_libraries
 from tests.fakes.behaviour import GOOD, Behaviour

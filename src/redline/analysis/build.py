@@ -19,13 +19,11 @@ from redline.analysis.lost_starts import lost_starts
 from redline.analysis.main_effects import main_effects, next_command
 from redline.analysis.own_servers import servers_said
 from redline.analysis.precision import precision
-from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
 from redline.analysis.results import CellResult, Results, judge_run
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.analysis.unrecorded import unrecorded
-from redline.analysis.why import why_reports
 from redline.findings import host_mode
 from redline.model import (
     CellReport,
@@ -42,6 +40,8 @@ from redline.model import (
     RunReport,
     Waterfall,
 )
+from redline.profiles.profiles import profile_reports
+from redline.profiles.why import why_reports
 
 _BY_REQUEST = (0.5, 0.99)
 """The quantiles of ratios by request."""

@@ -8,7 +8,7 @@ from redline.model import CodeCost, Estimate, Report, Verdict
 from redline.render.renderers import as_html
 from redline.render.svg import svg_files
 from redline.report.why import name_of, why_sections
-from tests.unit.analysis.test_why import sampled_run
+from tests.unit.profiles.test_why import sampled_run
 
 
 @pytest.mark.parametrize(

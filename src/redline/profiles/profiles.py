@@ -9,8 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from redline.analysis.libraries import Libraries
-from redline.analysis.overhead import overhead
 from redline.errors import RedlineError
 from redline.model import (
     CellReport,
@@ -36,6 +34,8 @@ from redline.model import (
     Traffic,
 )
 from redline.model.profile import LibraryRuntime
+from redline.profiles.libraries import Libraries
+from redline.profiles.overhead import overhead
 from redline.stats import holm_adjust
 from redline.stats.shares import METHOD_NONE, CostChange, MeasuredShare, TrialWeights, error_of, share
 from redline.stats.stacks import cut_weight, flame_graph, normal, self_weights, thread_weights, total_weights

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from redline.analysis import build_report
-from redline.analysis.counters import counter_changes
 from redline.model import CounterChange, DuetRecording, Series
+from redline.profiles.counters import counter_changes
 from redline.render.renderers import as_markdown
 from tests.fakes.duets import simulated_duet
-from tests.unit.analysis.test_why import sampled_run
+from tests.unit.profiles.test_why import sampled_run
 
 WAITS, PREEMPTIONS = "context_switches_voluntary", "context_switches_involuntary"
 THRESHOLD = 0.02

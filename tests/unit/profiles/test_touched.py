@@ -2,8 +2,8 @@
 
 import pytest
 
-from redline.analysis.touched import touched_among
 from redline.model import TouchedFunction
+from redline.profiles.touched import touched_among
 
 
 def touched(name: str, within: str = "", file: str = "src/serve.x") -> TouchedFunction:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import build_report
-from redline.analysis.libraries import OTHER, Libraries
-from redline.analysis.profiles import profile_reports
 from redline.errors import StoreError
 from redline.model import Estimate, FlameGraph, Metric, ProfileReport, Recording, Run, RuntimeFacts, Stacks
+from redline.profiles.libraries import OTHER, Libraries
+from redline.profiles.profiles import profile_reports
 from redline.suite import load_libraries
 from tests.fakes.behaviour import GOOD
 from tests.fakes.profiles import TAPIR, VANILLA, Mix, profiled, stack_of, stacks_of

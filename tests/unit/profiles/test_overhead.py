@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from redline.analysis.overhead import overhead
 from redline.model import Metric, Recording
+from redline.profiles.overhead import overhead
 from redline.stats.distributions import t_quantile
 from redline.stats.series import switched
 from tests.fakes.behaviour import GOOD

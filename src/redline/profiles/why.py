@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redline.analysis.counters import counter_changes
-from redline.analysis.libraries import Libraries
-from redline.analysis.touched import touched_among
 from redline.errors import RedlineError
 from redline.findings.starts import COMPARED, measured
 from redline.model import (
@@ -28,6 +25,9 @@ from redline.model import (
     Stacks,
     WhyReport,
 )
+from redline.profiles.counters import counter_changes
+from redline.profiles.libraries import Libraries
+from redline.profiles.touched import touched_among
 from redline.stats.accounting import FEWEST_STARTS, MeanDifference, PartCost, SampledServer, SampledStart, account
 from redline.stats.distributions import t_quantile
 from redline.stats.frame_changes import frame_changes

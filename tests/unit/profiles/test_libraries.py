@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.analysis.libraries import KERNEL, OTHER, UNKNOWN, Libraries
 from redline.errors import UsageError
 from redline.model import Library, Stack, Stacks
+from redline.profiles.libraries import KERNEL, OTHER, UNKNOWN, Libraries
 from redline.suite import load_catalogue, load_libraries
 from tests.fakes.catalogues import write_catalogue
 from tests.fakes.profiles import stack_of

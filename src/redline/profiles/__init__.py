@@ -1,0 +1,1 @@
+"""Where CPU time goes, and why compared servers differ: profiles, functions, libraries, counters. Pure."""
