@@ -53,7 +53,7 @@ def test_a_name_that_is_not_offered_is_an_error() -> None:
 
 NOT_OF_A_LOAD = {
     "analysis.build",
-    "analysis.history",
+    "history",
     "limits.search_state",
     "cli.build_view",
     "model.limits",

@@ -72,9 +72,9 @@ def test_a_judge_gets_what_its_parameters_name() -> None:
             "scatters",
             (
                 "autocorrelation bimodal builds-differ control cpu-pressure cpu-sampled cpu-steal cut-short disturbed "
-                "engine-paused few-starts host-mode idle-work kept-services latency-changed noisy-neighbour "
-                "pairs-differ rate-changed resolution run-drift slows-as-it-serves stalled too-few-samples "
-                "too-few-trials unsteady"
+                "engine-paused few-starts host-mode idle-work kept-services late-reads latency-changed "
+                "noisy-neighbour pairs-differ rate-changed resolution run-drift slows-as-it-serves stalled "
+                "too-few-samples too-few-trials unsteady"
             ),
         ),
         ("passes", "cpu-pressure cpu-steal engine-paused noisy-neighbour other-load"),

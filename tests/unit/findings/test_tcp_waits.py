@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from redline.analysis.duet import Duet
 from redline.findings import judge
 from redline.findings.tcp_waits import alone_at, share_waiting
-from redline.model import Finding, Grade, Histogram, Recording
+from redline.model import Finding, Grade, Histogram, Recording, StreamTraffic
 from redline.model.traffic import Outcomes
 from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
@@ -87,7 +87,9 @@ def test_a_large_answer_may_take_as_long_to_arrive(size: int, named: bool) -> No
 def test_a_stream_may_pause_as_long_of_itself() -> None:
     recording = measured(spread(42.0, 46.0), spread(0.2, 1.2))
     assert recording.traffic is not None
-    streamed = recording.traffic.model_copy(update={"streams": object()})
+    streamed = recording.traffic.model_copy(
+        update={"streams": StreamTraffic(begun=1, counted=1, first_event=Histogram(), gaps=Histogram())}
+    )
     assert found(recording.model_copy(update={"traffic": streamed})) == []
 
 

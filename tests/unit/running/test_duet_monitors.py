@@ -107,10 +107,13 @@ def test_a_duet_whose_servers_do_not_start_has_no_time_of_a_start(tmp_path: Path
 
 def test_samples_begin_once_servers_were_measured_for_long_enough_without() -> None:
     """100 ns from the first measured slice on, which may begin at 0 and at any later time."""
-    begun, now = list[int](), [0]
-    profiler: Any = SimpleNamespace(begin=lambda: begun.append(now[0]), end=lambda: begun.append(-1))
+    begun, warm, now = list[int](), list[int](), [0]
+    profiler: Any = SimpleNamespace(
+        warm=lambda: warm.append(now[0]), begin=lambda: begun.append(now[0]), end=lambda: begun.append(-1)
+    )
     for first_ns in (0, 50):
         begun.clear()
+        warm.clear()
         samplers = _Samplers((), (), 100)
         samplers._profilers = (profiler,)
         blocks = [
@@ -123,7 +126,7 @@ def test_samples_begin_once_servers_were_measured_for_long_enough_without() -> N
             slices = tuple(SimpleNamespace(start_ns=start_ns, end_ns=end_ns) for start_ns, end_ns in spans)
             samplers.seen(SimpleNamespace(phase=phase, slices=slices))  # type: ignore[arg-type]
         samplers.end()
-        assert begun == [3, -1]
+        assert (warm, begun) == ([2], [3, -1]), "the warm-up ends with the first block that has slices"
 
 
 def test_the_same_answers_are_asked_of_each_server_beside_the_first() -> None:
