@@ -32,6 +32,7 @@ OF_A_BUSY_MACHINE = {
         "client-saturated",
         "clock-stepped",
         "engine-paused",
+        "late-reads",
         "latency-changed",
         "rate-changed",
     ),
