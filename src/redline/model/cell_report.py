@@ -203,9 +203,15 @@ class CellReport(Frozen):
         return tuple(trial for trial in self.trials if trial.ended_early)
 
     @property
+    def says_what_is_known(self) -> bool:
+        """Whether its estimates are those that are known: an invalid cell of an earlier report does not say which."""
+        some = bool(self.bounds or self.ended_early) or any(trial.partly for trial in self.trials)
+        return self.valid or some
+
+    @property
     def known(self) -> dict[Metric, Estimate]:
-        """The estimates that may be shown: an invalid cell of an earlier report does not say which are known."""
-        return self.estimates if self.valid or self.bounds or self.ended_early else {}
+        """The estimates that may be shown."""
+        return self.estimates if self.says_what_is_known else {}
 
     @property
     def shows_numbers(self) -> bool:

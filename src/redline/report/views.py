@@ -211,7 +211,7 @@ def counts_are_known(cell: CellReport) -> bool:
     touched = any(
         "counts" in RULES[finding.kind].touches for finding in cell.findings if finding.grade is Grade.INVALID
     )
-    return cell.valid or (not touched and bool(cell.bounds))
+    return cell.valid or (not touched and cell.says_what_is_known)
 
 
 def invalid_reason(cell: CellReport) -> str:

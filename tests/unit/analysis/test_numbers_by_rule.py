@@ -61,8 +61,7 @@ from tests.fakes.recordings import (
 TOUCHED = "a.layer"
 CHAIN = {"a.layer": "a.base", "a.top": "a.layer"}
 LATE = replace(GOOD, lateness_ns=150_000.0)
-TOUCHING = tuple(rule for rule in RULES.values() if rule.invalid is not None and {*rule.touches} - {"message times"})
-"""The rules that touch numbers of requests, of which these cells are made."""
+TOUCHING = tuple(rule for rule in RULES.values() if rule.invalid is not None and rule.touches)
 
 
 def _way(rule: Rule) -> tuple[object, ...]:

@@ -41,10 +41,11 @@ def read(document: Mapping[str, Any]) -> Iterator[PeerOutput]:
 def _says_what_is_known(counted: Mapping[str, Any]) -> bool:
     """Whether the numbers that it has are known: an invalid result of an earlier version does not say which are."""
     trials = counted.get("trials")
-    ended = any(
-        isinstance(t, dict) and t.get("ended_early") is True for t in (trials if isinstance(trials, list) else ())
+    some = any(
+        isinstance(t, dict) and (t.get("ended_early") is True or t.get("partly") is True)
+        for t in (trials if isinstance(trials, list) else ())
     )
-    return counted.get("valid") is True or bool(counted.get("bounds")) or ended
+    return counted.get("valid") is True or bool(counted.get("bounds")) or some
 
 
 def _output(about: PeerOutput, counted: Mapping[str, Any], throughput: Mapping[str, Any], points: object) -> PeerOutput:
