@@ -51,7 +51,7 @@ fuzz_target!(|data: &[u8]| {
     let deflate = (habits & 4 != 0).then_some(Deflate {
         server_no_context_takeover: habits & 8 != 0,
         client_no_context_takeover: habits & 16 != 0,
-        server_max_window_bits: 9 + (habits >> 5),
+        server_max_window_bits: 9 + (habits >> 5) % 7,
         client_max_window_bits: 15,
     });
     if habits & 2 != 0 {
