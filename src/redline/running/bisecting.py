@@ -165,7 +165,7 @@ class DuetOfCommit:
     def account(self, told: Bisection) -> Report:
         """Compare the commit with its parent, and account for the difference. Raises RedlineError."""
         commit, parent = told.culprits[0], told.parent
-        assert parent is not None, "it is told of a commit with a parent"
+        assert parent is not None, "the first of the commits is never the culprit"
         revisions = (Revision(name=one[:9], commit=one) for one in (parent, commit))
         suite = self.suite.accounting(*revisions)
         session = RunSession.create(suite, self.source, self.store.account(), self.bench, self.listener)
