@@ -81,7 +81,7 @@ def _level(of: CellReport, result: CellResult | None, metric: Metric) -> _Claime
     if bound := of.bounds.get(metric):
         return _ClaimedNumber(None, f"it is {bound.words}")
     level = of.known.get(metric) or (result.level(metric) if result else None)
-    return _ClaimedNumber(level, "" if level else "too few answers")
+    return _ClaimedNumber(level, "" if level else f"{metric.words} was not measured, or of too few answers")
 
 
 def _ratio(of: CellResult, to: CellResult, metric: Metric, ratios: _Ratios, suite: Suite) -> _ClaimedNumber:

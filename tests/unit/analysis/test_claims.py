@@ -104,6 +104,13 @@ def test_levels() -> None:
     assert first.measured.unit == "ns"
 
 
+def test_a_level_that_nobody_measured_is_not_known() -> None:
+    claim = Claim(text="so", metric=Metric.GAP_P99, of=FAST, expected="< 1ms", low=0.0, high=1e6)
+    result = only(build_report(run_with(claim)))
+    assert (result.state, result.measured) == ("not known", None)
+    assert result.reason == "gap p99 was not measured, or of too few answers"
+
+
 def test_two_trials_decide_nothing() -> None:
     result = only(build_report(run_with(ratio(SLOW, FAST, 0.0, 1.0), trials=2)))
     assert (result.state, result.reason) == ("not known", "measured 2 of 3 times")
