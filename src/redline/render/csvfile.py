@@ -193,6 +193,29 @@ def rows(report: Report) -> Iterator[dict[str, Field]]:
             "findings": f"skipped: {skipped.reason}",
         }
     yield from _lost(report)
+    yield from _claimed(report)
+
+
+def _claimed(report: Report) -> Iterator[dict[str, Field]]:
+    """Yield a row for every published claim: what was measured, and whether it agrees."""
+    ids = {cell.slug: cell.cell_id for cell in report.cells}
+    for result in report.claims:
+        claim, measured = result.claim, result.measured
+        numbers: dict[str, Field] = {}
+        if measured is not None and claim.to:
+            numbers = {"ratio": measured.value, "ratio_low": measured.low, "ratio_high": measured.high}
+        elif measured is not None:
+            numbers = _estimated(measured)
+        yield {
+            "run": report.run.name,
+            "slug": claim.of,
+            "cell_id": ids.get(claim.of),
+            "metric": f"{claim.metric.value}:claim {claim.id or claim.text}",
+            "baseline_id": ids.get(claim.to),
+            **numbers,
+            "verdict": result.state,
+            "findings": result.reason,
+        }
 
 
 def _lost(report: Report) -> Iterator[dict[str, Field]]:

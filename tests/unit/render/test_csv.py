@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import build_report
-from redline.model import Metric, Report
+from redline.model import Estimate, Metric, Report
+from redline.model.claim import Claim, ClaimResult
 from redline.render import RENDERERS
 from redline.render.csvfile import COLUMNS, SEARCH_COLUMNS
 from redline.visible import visible
@@ -44,6 +45,25 @@ def test_the_reference_names_the_columns_in_their_order() -> None:
 def test_a_row_for_every_cell_and_metric_and_one_for_each_skipped_cell() -> None:
     report = reports.skipping()
     assert len(rows(report)) == len(report.cells) * len(OF_REQUESTS) + len(report.skipped)
+
+
+def test_a_row_for_every_claim_says_what_was_measured_and_whether_it_agrees() -> None:
+    report = reports.healthy()
+    of, to = report.cells[0], report.cells[1]
+    measured = Estimate(value=0.8, low=0.7, high=0.9, unit="ratio", n=5, method="t")
+    level = Claim(id="T1", text="fast", metric=Metric.P99, of=of.slug, expected="< 1ms")
+    results = (
+        ClaimResult(claim=Claim(id="T2", text="less", of=of.slug, to=to.slug), state="agrees", measured=measured),
+        ClaimResult(claim=level, state="differs", measured=measured.model_copy(update={"unit": "ns", "value": 2e6})),
+        ClaimResult(claim=Claim(text="a plot", missing="no"), state="not measured", measured=None, reason="no"),
+    )
+    claimed = rows(report.model_copy(update={"claims": results}))[-3:]
+    names = ("cell_id", "metric", "value", "ratio", "ratio_low", "ratio_high", "baseline_id", "verdict", "findings")
+    assert [[row[name] for name in names] for row in claimed] == [
+        [of.cell_id, "throughput:claim T2", "", "0.8", "0.7", "0.9", to.cell_id, "agrees", ""],
+        [of.cell_id, "p99:claim T1", "2000000.0", "", "", "", "", "differs", ""],
+        ["", "throughput:claim a plot", "", "", "", "", "", "not measured", "no"],
+    ]
 
 
 def test_numbers_read_back_exactly() -> None:
