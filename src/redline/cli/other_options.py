@@ -63,12 +63,20 @@ _BY_VALUE = {
     "-z": (re.compile(r"[\d.]+(?:ms|s|m|h)?"), "time"),
     "-a": (re.compile(r"[^:\s]+:.*"), "sign-in"),
     "-T": (re.compile(r"[\w.+-]+/[\w.+;= -]+"), "type"),
+    "-t": (re.compile(r"[\d.]+(?:ms|s|m|h)"), "time"),
+    "-u": (re.compile(r"\d+"), "users"),
+    "-i": (re.compile(r"\d+"), "count"),
+    "-r": (re.compile(r"\d+"), "rate"),
+    "-p": (re.compile(r"\d+"), "depth"),
+    "-w": (re.compile(r"\d+"), "threads"),
 }
 """Letters that mean something else in curl: the value tells which is meant."""
 _HERE = {
     "keepalive": "connections are kept: leave it out, or use `--no-keepalive`",
     "sign-in": "use `--user NAME:PASSWORD`",
     "type": "use `-H 'Content-Type: TYPE'`",
+    "depth": "use `--depth N`, the requests on their way on a connection",
+    "threads": "use `-t N`, the engine's threads",
     "always": "leave it out: the whole distribution is always measured and shown",
     "script": "what a script sends is written as a list, for `--requests FILE`",
 }
@@ -89,6 +97,7 @@ _IN = {
     },
 }
 _UNKNOWN = re.compile(r"redline (\w+): no such option: ([^\s=]+)")
+_THREADS = re.compile(r"redline (load|limit): invalid value for '-t' .*")
 _EXTRA = re.compile(r"redline load: got unexpected extra argument\(s\) \((?P<word>[\d.]+)\)")
 _NO_COMMAND = re.compile(r"redline: no such command '(?P<word>.*)'", re.DOTALL)
 
@@ -105,12 +114,15 @@ def instead_of(message: str, words: Sequence[str] = ()) -> str:
         return (
             f"`-q` prints less here; the rate of hey and oha is `-R {number}`" if _before(number, words) == "-q" else ""
         )
+    if match := _THREADS.match(message):
+        return _of_generators(match[1], "-t", words)
     if (match := _UNKNOWN.match(message)) is None:
         return ""
     command, option = match.groups()
     hints = _BY_COMMAND.get(command, {})
     own = next((hint for options, hint in hints.items() if option in options.split()), "")
-    return own or _of_generators(command, option, words) or instead_of_curl(message)
+    others = _of_generators(command, option, words)
+    return (others if option in _BY_VALUE else own) or own or others or instead_of_curl(message)
 
 
 def _instead_of_a_command(word: str) -> str:

@@ -40,6 +40,17 @@ def hint(line: str) -> str:
         ("load -T application/json URL", "Content-Type"),
         ("load -T file.txt URL", "--body @FILE"),
         ("load --disable-keepalive URL", "--no-keepalive"),
+        ("load -u 10 URL", "-c N"),
+        ("load -u me:secret URL", "--user NAME:PASSWORD"),
+        ("load -i 100 URL", "--count N"),
+        ("load -r 100 URL", "-R RATE"),
+        ("load -r 0-99 URL", "Range"),
+        ("load -p 10 URL", "--depth N"),
+        ("load -w 4 URL", "-t N"),
+        ("ab A B -u 4", "--load closed:N"),
+        ("ab A B -t 30s", "--for TIME"),
+        ("ab A B -t 4", "--write-suite"),
+        ("limit URL -u 4", "-c N, the most connections"),
         ("ab A B --vus 4", "--load closed:N"),
         ("ab A B --rps 4", "--load open:RATE"),
         ("ab A B --run-time 4s", "--for TIME"),
@@ -55,6 +66,13 @@ def hint(line: str) -> str:
 )
 def test_an_option_of_a_load_generator_is_answered_with_ours(line: str, flag: str) -> None:
     assert flag in hint(line)
+
+
+@pytest.mark.parametrize(("command", "flag"), [("load", "`-d TIME`"), ("limit", "`--for TIME`")])
+def test_a_time_in_place_of_threads_is_a_duration(command: str, flag: str) -> None:
+    message = f"redline {command}: invalid value for '-t' / '--threads': Input should be a valid integer"
+    assert flag in instead_of(message, [command, "URL", "-t", "30s"])
+    assert instead_of(message, [command, "URL", "-t", "many"]) == ""
 
 
 @pytest.mark.parametrize("command", ["view", "history", "doctor"])
