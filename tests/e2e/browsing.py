@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, _NAMES)), None)
+"""The first that is installed: a page takes the shell, which has no windows, a third of Chromium's CPU time."""
+NEEDS_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason=f"no Chromium on the PATH (install: apt install {_NAMES[0]})"),
+]
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",

@@ -11,16 +11,13 @@ from redline.analysis import build_report
 from redline.history.over_runs import build_history
 from redline.model.limits import AnyReport
 from redline.render import RENDERERS, history_page
-from tests.e2e.browsing import CHROMIUM, barriers, browser
+from tests.e2e.browsing import NEEDS_BROWSER, barriers, browser
 from tests.fakes import layers, limits, profiles, reports, studies
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.histories import level_series, seen
 
 __all__ = ["browser"]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
-]
+pytestmark = NEEDS_BROWSER
 
 
 def html(report: AnyReport) -> bytes:

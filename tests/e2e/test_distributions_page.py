@@ -2,21 +2,16 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from redline.analysis import build_report
 from redline.model import Report
-from tests.e2e.browsing import CHROMIUM, browser
+from tests.e2e.browsing import NEEDS_BROWSER, browser
 from tests.e2e.test_report_page import INKED, Opened, open_report
 from tests.fakes import reports
 from tests.fakes.recordings import simulated_run
 
 __all__ = ["browser", "open_report"]
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
-]
+pytestmark = NEEDS_BROWSER
 
 
 def a_run() -> Report:

@@ -9,16 +9,13 @@ from playwright.sync_api import Browser, Page
 
 from redline.model import CellReport, Report
 from redline.render import RENDERERS
-from tests.e2e.browsing import CHROMIUM, barriers, browser
+from tests.e2e.browsing import NEEDS_BROWSER, barriers, browser
 from tests.e2e.test_report_page import Opened
 from tests.fakes import reports, studies
 from tests.unit.report.test_explorer import with_settings
 
 __all__ = ["browser"]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
-]
+pytestmark = NEEDS_BROWSER
 BUTTONS = ".pivot-table button"
 
 

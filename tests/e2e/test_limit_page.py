@@ -8,15 +8,12 @@ from playwright.sync_api import Browser
 
 from redline.model.limits import LimitReport
 from redline.render import RENDERERS
-from tests.e2e.browsing import CHROMIUM, browser
+from tests.e2e.browsing import NEEDS_BROWSER, browser
 from tests.e2e.test_report_page import INKED, Opened
 from tests.fakes import limits
 
 __all__ = ["browser"]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
-]
+pytestmark = NEEDS_BROWSER
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (1440, "light"), (1440, "dark")])

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from redline.model import COMPARED, Report
 from redline.render import RENDERERS
-from tests.e2e.browsing import CHROMIUM, browser
+from tests.e2e.browsing import NEEDS_BROWSER, browser
 from tests.fakes import layers, profiles, reports, studies
 
 __all__ = ["browser"]
@@ -26,10 +26,7 @@ ALL: list[Callable[[], Report]] = [
     profiles.report_with_profiles,
 ]
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
-]
+pytestmark = NEEDS_BROWSER
 
 LONG = pytest.mark.long
 WIDE = (reports.healthy, reports.nasty, studies.small, profiles.report_with_profiles)

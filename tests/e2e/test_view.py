@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
-from tests.e2e.browsing import CHROMIUM, barriers, browser
+from tests.e2e.browsing import NEEDS_BROWSER, barriers, browser
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
 from tests.e2e.test_documented_commands import VIEWED
@@ -26,10 +26,6 @@ from tests.fakes.reports import nasty
 __all__ = ["browser"]
 
 pytestmark = pytest.mark.e2e
-IN_BROWSER = (
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
-)
 WAIT_MS = 90_000
 """A busy machine takes its time."""
 
@@ -153,8 +149,8 @@ def nights(redline: Redline) -> Path:
 
 @pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.long)])
 @pytest.mark.usefixtures("nights")
-@IN_BROWSER[0]
-@IN_BROWSER[1]
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
 def test_runs_are_found_opened_and_compared(redline: Redline, see: Callable[..., Seen], width: int) -> None:
     with viewing(redline) as (url, _):
         seen = see(url, width=width)
@@ -190,8 +186,8 @@ def test_runs_are_found_opened_and_compared(redline: Redline, see: Callable[...,
 
 
 @pytest.mark.usefixtures("nights")
-@IN_BROWSER[0]
-@IN_BROWSER[1]
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
 def test_two_runs_are_compared_without_scripts(redline: Redline, see: Callable[..., Seen]) -> None:
     with viewing(redline) as (url, _):
         page = see(url, scripts=False).page
@@ -201,8 +197,8 @@ def test_two_runs_are_compared_without_scripts(redline: Redline, see: Callable[.
         expect(page.get_by_role("heading", level=1)).to_have_text("run-06 against run-00")
 
 
-@IN_BROWSER[0]
-@IN_BROWSER[1]
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
 def test_a_run_shows_while_it_goes_on(redline: Redline, oracle: Path, see: Callable[..., Seen]) -> None:
     suite = Lab(redline.folder, oracle).suite("good.one", trials=6)
     with viewing(redline) as (url, process):
