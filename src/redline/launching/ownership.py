@@ -135,7 +135,7 @@ class AttachedWatch:
             established = connections()
             held = self._held()
             accepted = {tcp.inode for tcp in established if tcp.local == self._at and tcp.inode}
-            self._was_open |= any(tcp.local == self._at for tcp in established)
+            self._was_open |= bool(accepted)
             listening = {listener.local.port for listener in listeners() if listener.inode in held}
             mine = [tcp for tcp in established if tcp.inode in held]
             self._clients.add((tcp for tcp in mine if tcp.local == self._at), begins=not self._looks)
@@ -189,10 +189,12 @@ class AttachedWatch:
         return f"{self._at} is answered by {procfs.name_of(self.pids[0])}, which passes on what it gets from {to}"
 
     def _unseen(self) -> str:
-        """Return a message if the processes never held a connection, or Redline looked when none was open."""
+        """Return a message if the processes never held a connection: Redline may have looked too rarely to see it."""
         if self._seen:
             return ""
-        if self._looks and not self._was_open:
+        if not self._was_open:
             self._hint = "load it for longer, and leave the machine more time for Redline"
+            if not self._looks:
+                return f"Redline had no time to look which process answers at {self._at}"
             return f"no connection to {self._at} was open whenever Redline looked"
         return f"Redline could not see which process answers at {self._at}"

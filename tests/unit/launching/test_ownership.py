@@ -53,10 +53,15 @@ def test_a_relay_is_known_by_its_bytes_and_whoever_else_asks_is_named() -> None:
     assert (found.unknown, found.behind) == ("", f"127.0.0.1:{behind}")
 
 
-def test_a_server_that_nobody_saw_answer_is_not_known() -> None:
+MORE_TIME = "load it for longer, and leave the machine more time for Redline"
+
+
+def test_a_load_without_time_for_a_look_says_so() -> None:
     port = free_port("127.0.0.1")
     with owned("alone", "127.0.0.1", port):
-        assert watched(port, looks=0).unknown == f"Redline could not see which process answers at 127.0.0.1:{port}"
+        found = watched(port, looks=0)
+    assert found.unknown == f"Redline had no time to look which process answers at 127.0.0.1:{port}"
+    assert found.hint == MORE_TIME
 
 
 def test_looks_that_came_when_nothing_was_open_are_told_from_a_hidden_process() -> None:
@@ -65,8 +70,20 @@ def test_looks_that_came_when_nothing_was_open_are_told_from_a_hidden_process() 
         server = watch(RunningElsewhere(Endpoint("127.0.0.1", port)))
         server.look()
         found = server.finish()
+    assert (found.unknown, found.hint) == (
+        f"no connection to 127.0.0.1:{port} was open whenever Redline looked",
+        MORE_TIME,
+    )
+
+
+def test_connections_that_nobody_accepted_yet_say_nothing_of_who_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        server = watch(RunningElsewhere(Endpoint("127.0.0.1", port)))
+        with socket.create_connection(("127.0.0.1", port)):
+            server.look()
+        found = server.finish()
     assert found.unknown == f"no connection to 127.0.0.1:{port} was open whenever Redline looked"
-    assert found.hint == "load it for longer, and leave the machine more time for Redline"
 
 
 def test_who_begins_to_answer_during_the_load_is_named() -> None:
