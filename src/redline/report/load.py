@@ -34,6 +34,8 @@ from redline.stats import enough_beyond
 
 _HEADLINE = (0.5, 0.99)
 """The percentiles of the response time beside the throughput."""
+_OF_CONNECTIONS = ("handshake", "upgrade")
+"""Times that a connection has, and no request: they stand in lines, all others in columns."""
 _AT_A_GLANCE = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0)
 """The percentiles of a view that is not whole: with its heads the table has nine lines at most."""
 
@@ -124,7 +126,7 @@ def _percentiles(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Table:
     times = {"response": response, "service": service, "engine lateness": facts.lateness}
     if _is_closed(cell) and not whole and are_sent_at_once(response, service, facts.lateness):
         times = {"response": response}
-    times |= {time.name: time.points for time in cell.other_times if time.name not in ("handshake", "upgrade")}
+    times |= {time.name: time.points for time in cell.other_times if time.name not in _OF_CONNECTIONS}
     if cell.streams is not None:
         times |= {"first message": cell.streams.first_event, "between messages": cell.streams.gaps}
         times |= {"slowest gap": cell.streams.slowest_gap, "per message": cell.streams.per_message}
@@ -188,7 +190,9 @@ def _remarks(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Iterator[str
         from redline.report.streams import streams_text  # noqa: PLC0415 - few loads have streams
 
         yield streams_text(cell.streams)
-    yield from map(other_time, cell.other_times)
+    # A column does not say by whose clocks it is.
+    said = (time for time in cell.other_times if time.name in _OF_CONNECTIONS or time.is_one_way)
+    yield from map(other_time, said)
     yield from _connections(cell, facts)
     yield from encodings(cell.encoded)
     if cell.answers and (whole or len(cell.answers) > 1 or cell.counts.outcomes.unexpected_status):
@@ -211,7 +215,6 @@ def _remarks(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Iterator[str
 
 def _connections(cell: CellReport, facts: LoadFacts) -> Iterator[str]:
     yield from map(agreed, cell.tls)
-    yield from (other_time(time) for time in cell.other_times if time.name == "upgrade")
     yield from compression(cell.counts)
     if len(facts.addresses) > 1:
         yield f"connections  in turn to {', '.join(facts.addresses)}"

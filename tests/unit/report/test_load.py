@@ -14,6 +14,7 @@ from redline.document.blocks import Section
 from redline.model import CellReport, Counts, Engine, Estimate, Finding, Grade, Histogram, Metric, Outcomes, Percentile
 from redline.model.judged import WarmUp
 from redline.model.load_result import LoadDeviations, LoadFacts
+from redline.model.percentile import OtherTime, TimeName
 from redline.report.load import load_section
 from redline.stats.objectives import LoadTotals
 from redline.suite import parse_objectives
@@ -146,6 +147,22 @@ def test_a_load_has_its_answer_first_and_all_that_was_measured_if_asked() -> Non
     for points in (bounds, ()):
         lines = shown(load_section(result.model_copy(update={"response_percentiles": points}), whole=True))
         assert not any(line.startswith("response up to") for line in lines)
+
+
+NAMES: tuple[TimeName, ...] = ("handshake", "upgrade", "first byte")
+
+
+def test_times_with_a_column_are_said_once_and_those_of_connections_in_a_line() -> None:
+    points = (Percentile(q=0.5, ns=300_000), Percentile(q=1.0, ns=900_000))
+    times = [
+        OtherTime(name=name, count=7, p50_ns=300_000, p99_ns=None, max_ns=900_000, percentiles=points) for name in NAMES
+    ]
+    cell = load_of(simulated_cell(), simulated_recording(simulated_cell(), GOOD))
+    text = "\n".join(shown(load_section(cell.model_copy(update={"other_times": tuple(times)}), URL)))
+    assert "handshake: p50 300 µs, max 900 µs (7 of them)" in text
+    assert text.count("upgrade: p50 300 µs") == 1
+    assert "first byte:" not in text
+    assert "first byte" in text
 
 
 def test_status_codes_and_warm_up_are_shown_where_they_say_something() -> None:
