@@ -9,6 +9,7 @@ from redline.cli.curl_words import instead_of_curl
 
 _IN_A_SUITE = "write the suite that this is with --write-suite FILE, and it into the load there"
 _OF_OPEN_LOADS = "a search sends requests at a rate, and knows no such loads: see `redline load`"
+_AS_A_FILE = "keep the results with -o DIR; `redline report DIR -o FILE.html` writes them, also as .md, .csv and .json"
 _FOLLOW = "ask for what the URL leads to: `redline load URL --follow` says what that is"
 _BY_COMMAND = {
     "ab": {
@@ -25,6 +26,7 @@ _BY_COMMAND = {
         "--on": "a comparison on the hosts of a cluster is a suite: `redline run SUITE --on ADDRESS`",
     },
     "limit": {
+        "--format -f --output-format --out": _AS_A_FILE,
         "--speed": "a search looks for the speed of a recording; --start 2x is the first that it tries",
         "-R --rate": "a search looks for the rate; --start N is the first that it tries",
         "--users": "use -c N, the most connections; a search sends requests at a rate",
@@ -34,7 +36,10 @@ _BY_COMMAND = {
         "--route": "give both: a URL of the proxy and of the server; or write `route` in redline.yaml",
         "--same-answers": "answers are compared by `redline ab`",
     },
+    "run": {"--format -f --output-format --out": _AS_A_FILE},
+    "profile": {"--format -f --output-format --out": _AS_A_FILE},
     "load": {
+        "--format -f --output-format --out": _AS_A_FILE,
         "--for": "use -d TIME",
         "--load": "use -c N for users, or -R RATE",
         "--port": "write the port into the URL",
