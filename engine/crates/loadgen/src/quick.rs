@@ -23,6 +23,8 @@ use flags::{Asked, Wrong, wrong};
 
 /// How much longer than its parts a load may take: connecting, and the end of the engine.
 const SLACK_NS: u64 = 30_000_000_000;
+/// What the hint adds where the answer came whole, with another status.
+const STATUS_IS_RIGHT: &str = ", or say with --status that this status is right";
 /// The engine that runs now, or 0: a signal is passed on to it, so that it still says what it has measured.
 static ENGINE: AtomicI32 = AtomicI32::new(0);
 static WAS_SIGNALLED: AtomicBool = AtomicBool::new(false);
@@ -150,9 +152,14 @@ fn check(asked: &Asked) -> Result<(), Wrong> {
     }
     let place = format!("{}:{}", asked.place.host, asked.place.port);
     let reason = seen["failure"]["reason"].as_str().unwrap_or("the engine ended without an answer");
+    if reason.contains("refused") && seen["outcome"] == "connect" {
+        let hint = "see whether the server still runs, and what it printed";
+        return Err(wrong(format!("nothing listens at {place}: connection refused"), hint));
+    }
+    let may_be_right = if seen["outcome"] == "unexpected_status" { STATUS_IS_RIGHT } else { "" };
     Err(wrong(
         format!("{place} does not answer as expected: {} {}: {reason}", asked.method, asked.place.path),
-        "nothing was timed; see the whole exchange with `curl -v`, or say with --status that this status is right",
+        format!("nothing was timed; see the whole exchange with `curl -v`{may_be_right}"),
     ))
 }
 

@@ -79,13 +79,16 @@ fn a_wrong_answer_before_the_load_is_the_end() {
     let said = text(&done.stderr);
     assert_eq!((done.status.code(), done.stdout.len()), (Some(1), 0), "{said}");
     assert!(said.contains("does not answer as expected: GET /a: status 302 in place of 200"), "{said}");
+    assert!(said.contains("--status"), "{said}");
 }
 
 #[test]
 fn what_nobody_listens_for_is_said_and_wrong_words_are_refused() {
     let nobody = quick(&["http://127.0.0.1:1/", "-d", "1s"]);
     assert_eq!(nobody.status.code(), Some(1));
-    assert!(text(&nobody.stderr).contains("127.0.0.1:1"), "{}", text(&nobody.stderr));
+    let said = text(&nobody.stderr);
+    assert!(said.contains("nothing listens at 127.0.0.1:1: connection refused\n"), "{said}");
+    assert!(!said.contains("--status"), "no status came: {said}");
     let wrong = quick(&["http://127.0.0.1:1/", "-d", "1"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(text(&wrong.stderr).contains("-d 1: not a duration"), "{}", text(&wrong.stderr));
