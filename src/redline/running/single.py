@@ -12,6 +12,7 @@ from redline.ports import Driver, Endpoint
 from redline.running.assembly import Workbench
 from redline.running.manifests import Source, new_manifest
 from redline.running.trial import TrialOptions, run_trial
+from redline.running.views_ahead import OF_RESULTS, OF_VIEWS
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
 
@@ -58,6 +59,7 @@ class SingleTrial:
             on_verified=sent.verified,
             on_recorded=sent.recorded,
             request_log=request_log,
+            later=OF_VIEWS if is_kept else OF_RESULTS,
         )
         planned = PlannedTrial(cell_id=self.cell.id, round=0, position=0, seed=self.seed)
         recording = run_trial(planned, self.cell, self.bench.tools, self.store.create_folder("logs"), options)

@@ -79,7 +79,7 @@ class TrialOptions:
     measured is recorded. `log_is_kept` says whether users can read the logs afterwards. `has_fixed_work` says whether
     the speed of the cores is measured before and after. `on_verified` is called before the load if the answers are
     right, and `on_recorded` gets the recording while the server still runs. `request_log` is a folder for single
-    requests.
+    requests. `later` names what is imported while the server warms up (`LoadOptions`).
     """
 
     on_interval: Callable[[Interval], None] = lambda _interval: None
@@ -91,6 +91,7 @@ class TrialOptions:
     on_verified: Callable[[], None] = lambda: None
     on_recorded: Callable[[Recording, Endpoint], None] = lambda _recording, _endpoint: None
     request_log: Path | None = None
+    later: Sequence[str] = ()
 
 
 def run_trial(
@@ -151,6 +152,7 @@ def run_trial(
                     on_interval=options.on_interval,
                     profiler=profiler,
                     request_log=options.request_log,
+                    later=options.later,
                 )
                 before_ns = _fixed_work_ns(tools) if options.has_fixed_work else {}
                 recording = record_load(cell, planned, server, tools, load)
