@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 
+from redline.model import Cell
 from redline.ports import Drive
 
 _MARGIN_NS = 300_000_000
@@ -15,15 +16,19 @@ _DETECTED_NS = 5_000_000_000
 """A warm-up whose end is detected lasts for so long: `findings.warming` needs it to call a level steady."""
 
 
+def time_for_imports_ns(cell: Cell) -> int:
+    """How long modules are imported while a server warms up, in nanoseconds; 0 or less where none is."""
+    warms_up_ns = min(cell.warmup_ns, _DETECTED_NS) if cell.warmup_detect else cell.warmup_ns
+    return warms_up_ns - _MARGIN_NS
+
+
 @contextmanager
 def imported_ahead(drive: Drive) -> Iterator[None]:
     """Import what a drive's caller needs `later` in a thread, from now until the measurement is near.
 
     What is left is imported where it is used; an import that fails does so there again.
     """
-    cell, ends = drive.cell, threading.Event()
-    warms_up_ns = min(cell.warmup_ns, _DETECTED_NS) if cell.warmup_detect else cell.warmup_ns
-    until_ns = time.monotonic_ns() + warms_up_ns - _MARGIN_NS
+    ends, until_ns = threading.Event(), time.monotonic_ns() + time_for_imports_ns(drive.cell)
 
     def work() -> None:
         with suppress(Exception):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from redline.errors import LaunchError
 from redline.model import (
@@ -23,8 +23,10 @@ from redline.model import (
     Stage,
 )
 from redline.ports import Endpoint, Launch, LoadOptions, Profiler
-from redline.running.quiet import Look
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
+
+if TYPE_CHECKING:  # few runs wait for a quiet machine
+    from redline.running.quiet import Look
 
 Step = PlannedTrial | PlannedDuet
 Made = Recording | DuetRecording
@@ -60,10 +62,10 @@ class TrialListener(Protocol):
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """The duet's recording is stored."""
 
-    def waiting(self, look: Look, at_most_s: float) -> None:
+    def waiting(self, look: "Look", at_most_s: float) -> None:
         """A start waits until the machine is quiet, for so long at most."""
 
-    def waited(self, last: Look | None, waited_s: float) -> None:
+    def waited(self, last: "Look | None", waited_s: float) -> None:
         """A start has waited; the machine is not quiet yet if there is a last look."""
 
     def compared(self, run: Run) -> None:

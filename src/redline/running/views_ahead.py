@@ -1,6 +1,8 @@
 """What is needed once a load has ended, from what all uses upward: it is imported while the server warms up."""
 
 OF_RESULTS = (
+    "redline.render.terminal",  # first: panels need it at once
+    "redline.report.histogram",
     "redline.model.traffic:Counts",
     "redline.model.traffic:Interval",
     "redline.model.traffic:Traffic",
@@ -8,12 +10,11 @@ OF_RESULTS = (
     "redline.model.recording:CpuOwner",
     "redline.model.finding:Finding",
     "pydantic.dataclasses",
-    "numpy.ma",  # of medians
+    "redline.findings.table",
+    "redline.analysis.results",
     "redline.analysis.judging",
     "redline.model.judged:WarmUp",
     "redline.model.estimate:Estimate",
-    "redline.model.timeline:TimedSteps",
-    "redline.model.timeline:TrialTimeline",
     "redline.model.percentile:TooFew",
     "redline.model.load_result:Deviation",
     "redline.model.load_result:LoadDeviations",
@@ -23,11 +24,14 @@ OF_RESULTS = (
     "redline.model.cell_report:TrialReport",
     "redline.model.cell_report:CellReport",
     "redline.model.load_result:LoadResult",
+    "redline.report.load",
 )
 """What judges a load."""
 
 OF_VIEWS = (
     *OF_RESULTS,
+    "redline.model.timeline:TimedSteps",
+    "redline.model.timeline:TrialTimeline",
     "redline.profiles.why",
     "redline.analysis.build",
     "redline.model.run:Run",
@@ -35,10 +39,15 @@ OF_VIEWS = (
     "redline.model.report:Report",
     "concurrent.futures.process",
     "jinja2",
+    "redline.document.figures",
     "redline.render.html",
+    "redline.report.distributions",
     "redline.report.doubt",
     "redline.report.explorer",
+    "redline.report.results",
+    "redline.report.timelines",
     "redline.report.run",
+    "redline.render.ci",
     "redline.render.renderers",
     "redline.running.views",
 )
