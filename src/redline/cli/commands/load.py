@@ -1,7 +1,7 @@
 """`redline load`: load a server that is already running, a command, or the only server of redline.yaml."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -164,7 +164,8 @@ class LoadOutputs:
 class LoadOrder:
     """What is asked for by which command or call, and the folder for it, which stays if it `is_kept`.
 
-    Single requests are written to the file `log`, if one is given.
+    Single requests are written to the file `log`, if one is given. `later` names what is imported while the server
+    warms up (`LoadOptions`).
     """
 
     ask: LoadAsk
@@ -172,6 +173,7 @@ class LoadOrder:
     folder: Path
     is_kept: bool
     log: Path | None = None
+    later: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,11 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
         follower = LoadFollower(shown.seen, shown.cookies)
         raw = workplace.stack.enter_context(tempfile.TemporaryDirectory()) if log else None
         recording = session.execute(
-            workers, follower, is_kept=order.is_kept, request_log=None if raw is None else Path(raw)
+            workers,
+            follower,
+            is_kept=order.is_kept,
+            request_log=None if raw is None else Path(raw),
+            later=order.later,
         )
     if log is not None and raw is not None:
         log.write(Path(raw), recording, cell, outputs.console)
