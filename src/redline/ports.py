@@ -241,6 +241,8 @@ class LoadOptions:
     process id, if it runs on this machine. `on_remote` gets what ends the load early where the engine runs on other
     hosts, if its intervals or blocks are reported during the load. `profiler` is a further monitor, for the
     measurement only. Single requests of the measurement are logged into the folder `request_log`, if one is given.
+    `later` names modules that are needed afterwards, to be imported while the server warms up; `module:Model` builds
+    a model's validator too.
     """
 
     log: Path
@@ -254,6 +256,7 @@ class LoadOptions:
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     profiler: "Profiler | None" = None
     request_log: Path | None = None
+    later: Sequence[str] = ()
 
 
 class NoResultError(DriveError):

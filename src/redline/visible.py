@@ -23,6 +23,11 @@ def visible(text: str) -> str:
     return _UNUSUAL.sub(_seen, text)
 
 
+def printable(text: str) -> str:
+    """Make foreign text a single `visible` line, without control characters that a terminal would obey."""
+    return visible(re.sub(r"\s+", lambda spaces: " " * min(2, len(spaces[0])), text))
+
+
 def _seen(match: "re.Match[str]") -> str:
     char = match[0]
     if (char.isprintable() and char not in _BLANK) or unicodedata.category(char) == "Zs":

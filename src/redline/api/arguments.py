@@ -57,10 +57,9 @@ def _check(function: Callable[..., object], name: str, value: object, hint: Any)
 @cache
 def _hints(function: Callable[..., object]) -> dict[str, Any]:
     """The declared types of a function by parameter: of `*names` that of a tuple, of `**names` the TypedDict."""
-    hints = get_type_hints(function)
     declared = dict[str, Any]()
     for name, parameter in signature(function).parameters.items():
-        hint = hints[name]
+        hint = parameter.annotation  # a value, unlike that of the result, whose import takes long
         if parameter.kind is Parameter.VAR_POSITIONAL:
             hint = Sequence[hint]  # type: ignore[valid-type] # made at run time
         declared[name] = get_args(hint)[0] if get_origin(hint) is Unpack else hint

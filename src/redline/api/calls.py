@@ -7,25 +7,17 @@ from datetime import timedelta
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 
-from redline import defaults
-from redline.analysis.compare import not_compared
+from redline import analysis, api, defaults, running
 from redline.api.arguments import checked_call
-from redline.api.results import MeasurementInterrupted, RunResult, SearchResult
 from redline.api.suites import WrittenSuite
 from redline.api.work import at_work, console, folder_for
 from redline.asking import places
 from redline.asking.asks import Arrivals, ComparisonAsk, Listed, LoadAsk, SearchAsk, SuiteAsk, split
 from redline.asking.opening import opened
 from redline.asking.suites import suite_or_project
-from redline.cli.commands import ab as ab_command
-from redline.cli.commands import limit as limit_command
-from redline.cli.commands import load as load_command
-from redline.cli.commands import run as run_command
-from redline.cli.experiment import search
-from redline.cli.quiet import wait_until_quiet
-from redline.cli.session_view import SessionView
+from redline.cli import commands
 from redline.cli.turns import turn_of
 from redline.driving.secrets import masked_call
 from redline.entry_points import extra
@@ -33,10 +25,12 @@ from redline.errors import UsageError
 from redline.files import as_store_error
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
-from redline.running.session import SessionEnd
-from redline.running.views import run_report
+from redline.running.views_ahead import OF_VIEWS
 from redline.schema.document import UnwrittenDocument, plain_data
 from redline.wording import Call, asked_by
+
+if TYPE_CHECKING:  # what a load needs before it begins is imported alone
+    from redline.running.session import SessionEnd
 
 Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
@@ -113,7 +107,7 @@ def load(  # noqa: PLR0913 - all but the first are named
     keep: str | Path | None = None,
     progress: bool = False,
     **request: Unpack[RequestOptions],
-) -> RunResult:
+) -> "api.RunResult":
     """Load a running server by its URL, a command that is started for it, or the server of redline.yaml.
 
     As `redline load`: open at a `rate` of requests per second, on so many `connections`; else closed with `users`.
@@ -140,13 +134,18 @@ def load(  # noqa: PLR0913 - all but the first are named
         shown = console(progress=progress)
         turn = turn_of("redline.load", shown, _text(wait), alone=alone)
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
-        order = load_command.LoadOrder(
-            ask, partial(masked_call, called), folder_for(keep, stack), is_kept=keep is not None, log=_path(log)
+        order = commands.LoadOrder(
+            ask,
+            partial(masked_call, called),
+            folder_for(keep, stack),
+            is_kept=keep is not None,
+            log=_path(log),
+            later=(*OF_VIEWS, "redline.api.results"),
         )
-        loaded = load_command.measure(order, workplace, load_command.LoadOutputs(shown))
-        result = RunResult(loaded.report or run_report(loaded.store), _path(keep))
+        loaded = commands.measure(order, workplace, commands.LoadOutputs(shown))
+        result = api.RunResult(loaded.report or running.run_report(loaded.store), _path(keep))
     if loaded.result.ended == "interrupted":
-        raise MeasurementInterrupted(result)
+        raise api.MeasurementInterrupted(result)
     return result
 
 
@@ -177,7 +176,7 @@ def ab(  # noqa: PLR0913 - all but two are named
     keep: str | Path | None = None,
     progress: bool = False,
     **request: Unpack[RequestOptions],
-) -> RunResult:
+) -> "api.RunResult":
     """Compare B with A, which are commands, URLs or revisions, or the two servers of redline.yaml: as `redline ab`.
 
     `budget` is how long it measures in all. The load has so many `users`, or a `rate` of requests per second, or
@@ -195,10 +194,10 @@ def ab(  # noqa: PLR0913 - all but two are named
         shown = console(progress=progress)
         turn = turn_of("redline.ab", shown, _text(wait), alone=alone)
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
-        folder, view = folder_for(keep, stack), SessionView(shown)
-        session = ab_command.created(ask, partial(masked_call, called), folder, workplace, view, shown)
+        folder, view = folder_for(keep, stack), commands.SessionView(shown)
+        session = commands.created_comparison(ask, partial(masked_call, called), folder, workplace, view, shown)
         if wait_quiet:
-            wait_until_quiet(shown)
+            commands.wait_until_quiet(shown)
         return _ended(session.execute(is_kept=keep is not None), keep)
 
 
@@ -228,7 +227,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     keep: str | Path | None = None,
     progress: bool = False,
     **request: Unpack[RequestOptions],
-) -> SearchResult:
+) -> "api.SearchResult":
     """Find the highest rate at which servers meet an objective: as `redline limit`.
 
     `targets` are commands, URLs, revisions or files of suites; without any, redline.yaml has the servers. `budget` is
@@ -241,16 +240,16 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     with _measuring() as stack:
         ask, _ = opened(_ask(SearchAsk, limit, given))
         shown = console(progress=progress)
-        view = SessionView(shown)
+        view = commands.SessionView(shown)
         turn = turn_of("redline.limit", shown, _text(wait), alone=alone)
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
-        session = limit_command.created(ask, partial(masked_call, called), _path(keep), workplace, view, shown)
+        session = commands.created_search(ask, partial(masked_call, called), _path(keep), workplace, view, shown)
         if wait_quiet:
-            wait_until_quiet(shown)
-        report, interrupted = search(session, view, is_kept=session.is_kept)
-        result = SearchResult(report, session.store.folder if session.is_kept else None)
+            commands.wait_until_quiet(shown)
+        report, interrupted = commands.search(session, view, is_kept=session.is_kept)
+        result = api.SearchResult(report, session.store.folder if session.is_kept else None)
     if interrupted:
-        raise MeasurementInterrupted(result)
+        raise api.MeasurementInterrupted(result)
     return result
 
 
@@ -276,7 +275,7 @@ def run(  # noqa: PLR0913 - all but the suite are named
     alone: bool = False,
     keep: str | Path | None = None,
     progress: bool = False,
-) -> RunResult:
+) -> "api.RunResult":
     """Run a suite, or the servers of redline.yaml: as `redline run`.
 
     What is named besides the suite selects parts of it, and changes it. `keep` is a folder for all recordings and the
@@ -289,16 +288,16 @@ def run(  # noqa: PLR0913 - all but the suite are named
         ask = _ask(SuiteAsk, run, given, options=_options(options))
         shown, folder, command = console(progress=progress), folder_for(keep, stack), partial(masked_call, called)
         turn = turn_of("redline.run", shown, _text(wait), alone=alone, on=on)
-        view, workplace = SessionView(shown), Workplace(on, stack, places.of_suite, turn=turn)
+        view, workplace = commands.SessionView(shown), Workplace(on, stack, places.of_suite, turn=turn)
         if written is None or written.file is not None:
             file = suite_or_project(None) if written is None or written.file is None else written.file
-            session = run_command.created(file, ask, command, folder, workplace, view, shown)
+            session = commands.created_run(file, ask, command, folder, workplace, view, shown)
         else:
             resolved, text = written.resolved(ask)
             source, near = Source(command(), text=text), written.folder / "suite.yaml"
-            session = run_command.created_of(resolved, source, near, folder, workplace, view, shown)
+            session = commands.created_run_of(resolved, source, near, folder, workplace, view, shown)
         if wait_quiet:
-            wait_until_quiet(shown)
+            commands.wait_until_quiet(shown)
         return _ended(session.execute(is_kept=keep is not None), keep)
 
 
@@ -320,12 +319,12 @@ def _measuring(names: Mapping[str, str] = {}) -> Iterator[ExitStack]:
         yield stack
 
 
-def _ended(end: SessionEnd, keep: str | Path | None) -> RunResult:
+def _ended(end: "SessionEnd", keep: str | Path | None) -> "api.RunResult":
     """The result of a session. Raises MeasurementInterrupted."""
     store, report = end.parts[-1]
-    result = RunResult(report, _path(keep), not_compared=not_compared(store.manifest().plan))
+    result = api.RunResult(report, _path(keep), not_compared=analysis.not_compared(store.manifest().plan))
     if end.interrupted:
-        raise MeasurementInterrupted(result)
+        raise api.MeasurementInterrupted(result)
     return result
 
 

@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
+from redline import render, report
 from redline.cli.panel import Panel, fitted
 from redline.cli.recent import RecentLoad, left_text
-from redline.document.blocks import Section
 from redline.document.format import quantile_name, rate
+from redline.driving.ahead import time_for_imports_ns
 from redline.model import Cell, Histogram, Interval
 from redline.quantities import duration, integer
-from redline.render import terminal
 from redline.report.bars import sparkline
-from redline.report.histogram import histogram_table
 
 
 class LoadPanel(Panel):
@@ -30,6 +29,8 @@ class LoadPanel(Panel):
         self._latest: Interval | None = None
         self._measured_from_ns: int | None = None
         self._due = 0
+        if self.is_live and time_for_imports_ns(cell) <= 0:  # else what shows times is imported then
+            render.as_text([report.histogram_section(self._times)], console)
 
     @property
     def has_answer(self) -> bool:
@@ -58,7 +59,7 @@ class LoadPanel(Panel):
         more, self._more = self._more, []  # before they are merged: another thread may add to them meanwhile
         self._times = Histogram.merged((self._times, *more))
         if self._times.count and self.is_live:
-            table = terminal.render([Section("", (histogram_table(self._times),))], console)
+            table = render.as_text([report.histogram_section(self._times)], console)
             yield from table.split("\n")
 
     def _progress(self, console: Console, interval: Interval) -> Text:

@@ -15,7 +15,7 @@ from rich.segment import ControlType, Segment
 from rich.text import Text
 
 from redline.cli import interrupts, question
-from redline.render.terminal import printable
+from redline.visible import printable
 
 LEAST_S = 0.5
 """Between two paints, at least: painting takes CPU time of the machine that is measured."""

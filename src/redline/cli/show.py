@@ -3,16 +3,19 @@
 import os
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from redline import render
 from redline.cli.panel import Panel
-from redline.document.blocks import Section
 from redline.model import Frozen
-from redline.render import terminal
 from redline.visible import visible
+
+if TYPE_CHECKING:
+    from redline.document.blocks import Section
 
 _NARROWEST = 20
 """The fewest columns that a line is broken into: in fewer, words fall apart."""
@@ -52,10 +55,10 @@ class Terminal(Console):
         return made
 
 
-def show(sections: Iterable[Section], console: Console | None = None) -> None:
+def show(sections: "Iterable[Section]", console: Console | None = None) -> None:
     """Print sections as wide as the terminal; nothing if there are none."""
     console = console or Terminal()
-    if text := terminal.render(sections, console):
+    if text := render.as_text(sections, console):
         console.print(text, soft_wrap=True)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from pydantic import PositiveInt, TypeAdapter
 
+from redline.driving.ahead import imported_ahead
 from redline.driving.ending import EngineEnding
 from redline.driving.engine_process import INSTALL, end_engine, log_tail, say, start_engine, whole_lines
 from redline.driving.protocol import Transcript, deadline_ns, duet_job, job, loggable_job
@@ -160,7 +161,8 @@ class EngineDriver:
                 _log.debug("engine: pid %d gets the job %s", process.pid, json.dumps(loggable_job(wanted)))
             say(process, json.dumps(wanted), more=drive.is_warm is not None)
             drive.on_start(process.pid)
-            _follow(process, transcript, drive)
+            with imported_ahead(drive):
+                _follow(process, transcript, drive)
             process.wait()
         finally:
             watchdog.cancel()

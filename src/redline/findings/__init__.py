@@ -7,6 +7,8 @@ from redline.lazily import offered
 if TYPE_CHECKING:
     from redline.findings.cell import host_mode, in_modes, undecided
     from redline.findings.duet import much_stolen as much_stolen_duet
+    from redline.findings.failed import failures_text
+    from redline.findings.failed import listed as listed_outcomes
     from redline.findings.hosts import pairs_differ
     from redline.findings.machine import much_stolen
     from redline.findings.repeated import Gathered, gathered, merged_by_text, named
@@ -36,6 +38,6 @@ if TYPE_CHECKING:
         touched_by,
         until_cut,
     )
-    from redline.findings.warming import warm_up
+    from redline.findings.warming import WarmupDetector, warm_up
 else:
     __getattr__ = offered(__name__)

@@ -6,5 +6,6 @@ from redline.lazily import offered
 
 if TYPE_CHECKING:
     from redline.render.renderers import RENDERERS, SIDES, brief, history_page, page, summary
+    from redline.render.terminal import render as as_text
 else:
     __getattr__ = offered(__name__)

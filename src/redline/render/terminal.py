@@ -27,7 +27,7 @@ from redline.document.blocks import (
     on_medium,
 )
 from redline.model import Grade, Verdict
-from redline.visible import visible
+from redline.visible import printable
 
 COLOURS: dict[Look, str] = {
     Verdict.FASTER: "green",
@@ -105,11 +105,6 @@ def _widest(grids: Sequence["_Grid"]) -> list[int]:
 
 def _text(spans: Line) -> Text:
     return Text.assemble(*((printable(span.text), COLOURS[span.look]) for span in spans))
-
-
-def printable(text: str) -> str:
-    """Make foreign text a single line, without control characters that a terminal would obey: see `visible`."""
-    return visible(re.sub(r"\s+", lambda spaces: " " * min(2, len(spaces[0])), text))
 
 
 def _wrapped(text: Text, console: Console, indent: int = 0) -> Iterator[Text]:

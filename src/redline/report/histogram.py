@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from redline.document.blocks import Column, Line, Medium, Table
+from redline.document.blocks import Column, Line, Medium, Section, Table
 from redline.document.format import duration, integer, percent, point_sign, quantile_name
 from redline.model.histogram import Histogram, HistogramTable
 from redline.model.percentile import Percentile
@@ -36,6 +36,11 @@ def time_bins(times: Histogram) -> tuple[tuple[int, int], ...]:
     held = np.diff(HistogramTable([times]).counts_up_to_each(edges)[:, 0], prepend=0).tolist()
     first = next(at for at, number in enumerate(held) if number)
     return tuple(zip(edges, held, strict=True))[first:]
+
+
+def histogram_section(times: Histogram) -> Section:
+    """The table of bins alone."""
+    return Section("", (histogram_table(times),))
 
 
 def histogram_table(times: Histogram) -> Table:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
-from redline.findings.failed import failures_text, listed
+from redline import findings, stats
 from redline.model import AbortRule, Counts, DuetBlock, DuetSlice, DuetTraffic, Failure, Interval, Outcomes, Traffic
 from redline.quantities import duration
-from redline.stats.abort import AbortJudge, DuetAbortJudge
 from redline.wording import part
 
 Seen = TypeVar("Seen")
@@ -66,7 +65,7 @@ class FailingAbort(LoadAbort[Interval]):
         """Return the traffic, and why the load failed if this ended it."""
         if not self.done:
             return traffic, None
-        text = failures_text(traffic.failures) or listed(self._outcomes)
+        text = findings.failures_text(traffic.failures) or findings.listed_outcomes(self._outcomes)
         seconds = duration(max(interval.end_ns for interval in traffic.intervals)) if traffic.intervals else "moments"
         return traffic.ended_failing(), _failed(f"all {self._outcomes.errors:,} requests of the first {seconds}", text)
 
@@ -76,7 +75,7 @@ class AskedAbort(FailingAbort):
 
     def __init__(self, rules: Sequence[AbortRule]) -> None:
         super().__init__()
-        self._judge, self._why = AbortJudge(rules), ""
+        self._judge, self._why = stats.AbortJudge(rules), ""
 
     def _is_enough(self, interval: Interval) -> bool:
         self._why = self._judge.seen(interval)
@@ -97,7 +96,7 @@ class AskedDuetAbort(LoadAbort[DuetBlock]):
 
     def __init__(self, rules: Sequence[AbortRule], names: Sequence[str]) -> None:
         super().__init__()
-        self._names, self._judge, self._why = names, DuetAbortJudge(rules, names), ""
+        self._names, self._judge, self._why = names, stats.DuetAbortJudge(rules, names), ""
         self._courses = [_Failing() for _ in names]
 
     def _is_enough(self, reported: DuetBlock) -> bool:
@@ -116,7 +115,7 @@ class AskedDuetAbort(LoadAbort[DuetBlock]):
         if self.done and self._why:
             return traffic.ended_as_asked(self._why), None
         if self.done and (target := self._gone) is not None:
-            text = failures_text(traffic.targets[target].failures) or "the engine gives no reason"
+            text = findings.failures_text(traffic.targets[target].failures) or "the engine gives no reason"
             return traffic.ended_failing(), _failed(self._courses[target].said(self._names[target]), text)
         return traffic, self._overdue(traffic) if traffic.ended == "deadline" else None
 
@@ -124,7 +123,7 @@ class AskedDuetAbort(LoadAbort[DuetBlock]):
         """The failure of a duet whose slices waited for answers for too long."""
         by_server: dict[str, None] = {}
         for name, target in zip(self._names, traffic.targets, strict=True):
-            if text := failures_text(target.failures):
+            if text := findings.failures_text(target.failures):
                 by_server[f"{name}: {text}"] = None
         why = "; ".join(by_server) or "no request failed, but all of them took too long"
         return Failure(

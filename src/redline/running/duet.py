@@ -57,7 +57,7 @@ class DuetStart:
     `logs` gives the folder for the logs of a duet. With `keep_interrupted`, Ctrl-C ends a load early and keeps what was
     measured. `longest_ns` is how long a duet may take where conversations need it. With `same_answers`, servers that
     answer differently fail before the load. `log_is_kept`: whether the user can read the logs afterwards. `profilers`
-    makes those of a sampled duet's servers.
+    makes those of a sampled duet's servers. `later` names what is imported while they warm up (`LoadOptions`).
     """
 
     planned: tuple[PlannedDuet, ...]
@@ -70,6 +70,7 @@ class DuetStart:
     same_answers: bool = False
     log_is_kept: bool = True
     profilers: Callable[[PlannedDuet], tuple[Profiler, ...]] = lambda _planned: ()
+    later: Sequence[str] = ()
 
     def cells_of(self, planned: PlannedDuet, *, first: bool = True) -> tuple[Cell, ...]:
         """Return a duet's cells, and the baseline's again as control; after the `first` duet they warm up for less."""
@@ -307,6 +308,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         keep_interrupted=start.keep_interrupted,
         on_start=started,
         on_remote=abort.started_on_hosts,
+        later=start.later,
     )
     talks = _has_conversations(cells[0])
     longest_ns = start.longest_ns if talks else 0

@@ -11,6 +11,7 @@ from redline.ports import Profiler
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools
 from redline.running.trial import Made, Step, TrialListener, TrialOptions, run_trial
+from redline.running.views_ahead import OF_DUETS, OF_VIEWS
 from redline.storage.runs import RunStore
 from redline.suite.budget import longest_of_conversations_ns
 
@@ -47,7 +48,10 @@ class LocalExecutor:
         (cell,) = cells_of(self.plan, trial)
         self.listener.trial_started(trial, cell)
         options = TrialOptions(
-            partial(self.listener.interval_seen, trial), self._profiler(trial, cell), log_is_kept=self.log_is_kept
+            partial(self.listener.interval_seen, trial),
+            self._profiler(trial, cell),
+            log_is_kept=self.log_is_kept,
+            later=OF_VIEWS,
         )
         yield run_trial(trial, cell, self.tools, self.store.log_folder(trial, cell), options)
 
@@ -66,6 +70,7 @@ class LocalExecutor:
             same_answers=plan.suite.same_answers,
             log_is_kept=self.log_is_kept,
             profilers=self._samplers,
+            later=OF_DUETS,
         )
 
     def _samplers(self, planned: PlannedDuet) -> tuple[Profiler, ...]:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from redline import findings
 from redline.errors import DriveError, RedlineError
-from redline.findings.warming import WarmupDetector
 from redline.launching.ownership import KnownProcesses
 from redline.model import (
     HOPS,
@@ -119,7 +119,8 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
         if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
             return new_recording(planned).failed(failure, server.facts)
         cell = cell.settling
-    return _record(cell, planned, server, tools, options, abort=abort or AskedAbort(cell.abort_when))
+    asked = AskedAbort(cell.abort_when) if cell.abort_when else FailingAbort()
+    return _record(cell, planned, server, tools, options, abort=abort or asked)
 
 
 def _drive(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Drive:
@@ -162,7 +163,7 @@ def _record(  # noqa: PLR0913 - as above
         on_remote=abort.started_on_hosts,
         on_interval=seen,
         pids=pids,
-        is_warm=WarmupDetector(cell, tools.compilers_of(server)).is_warm if cell.warmup_detect else None,
+        is_warm=findings.WarmupDetector(cell, tools.compilers_of(server)).is_warm if cell.warmup_detect else None,
     )
     attached_runtimes = tuple(sorted(server.runtimes)) if server.facts is None else ()
     traffic, error = None, None

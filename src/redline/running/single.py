@@ -1,6 +1,6 @@
 """The session of `redline load`: a single trial, with requests beside its load while the server runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -12,6 +12,7 @@ from redline.ports import Driver, Endpoint
 from redline.running.assembly import Workbench
 from redline.running.manifests import Source, new_manifest
 from redline.running.trial import TrialOptions, run_trial
+from redline.running.views_ahead import OF_RESULTS, OF_VIEWS
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
 
@@ -42,9 +43,17 @@ class SingleTrial:
         return cls(store, bench, cell, suite.seed)
 
     def execute(
-        self, workers: int, follower: LoadFollower, *, is_kept: bool, request_log: Path | None = None
+        self,
+        workers: int,
+        follower: LoadFollower,
+        *,
+        is_kept: bool,
+        request_log: Path | None = None,
+        later: Sequence[str] = (),
     ) -> Recording:
         """Make the trial, and keep its recording; Ctrl-C ends the load early. `request_log` is a folder for requests.
+
+        `later` names what the caller needs afterwards besides what judges the load, and makes its views if it is kept.
 
         Raises LaunchError if the server does not start, and DriveError, with the recording kept, if nothing was sent.
         """
@@ -58,6 +67,7 @@ class SingleTrial:
             on_verified=sent.verified,
             on_recorded=sent.recorded,
             request_log=request_log,
+            later=(*(OF_VIEWS if is_kept else OF_RESULTS), *later),
         )
         planned = PlannedTrial(cell_id=self.cell.id, round=0, position=0, seed=self.seed)
         recording = run_trial(planned, self.cell, self.bench.tools, self.store.create_folder("logs"), options)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from redline.errors import LaunchError
 from redline.model import (
@@ -23,8 +23,10 @@ from redline.model import (
     Stage,
 )
 from redline.ports import Endpoint, Launch, LoadOptions, Profiler
-from redline.running.quiet import Look
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
+
+if TYPE_CHECKING:  # few runs wait for a quiet machine
+    from redline.running.quiet import Look
 
 Step = PlannedTrial | PlannedDuet
 Made = Recording | DuetRecording
@@ -60,10 +62,10 @@ class TrialListener(Protocol):
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """The duet's recording is stored."""
 
-    def waiting(self, look: Look, at_most_s: float) -> None:
+    def waiting(self, look: "Look", at_most_s: float) -> None:
         """A start waits until the machine is quiet, for so long at most."""
 
-    def waited(self, last: Look | None, waited_s: float) -> None:
+    def waited(self, last: "Look | None", waited_s: float) -> None:
         """A start has waited; the machine is not quiet yet if there is a last look."""
 
     def compared(self, run: Run) -> None:
@@ -79,7 +81,7 @@ class TrialOptions:
     measured is recorded. `log_is_kept` says whether users can read the logs afterwards. `has_fixed_work` says whether
     the speed of the cores is measured before and after. `on_verified` is called before the load if the answers are
     right, and `on_recorded` gets the recording while the server still runs. `request_log` is a folder for single
-    requests.
+    requests. `later` names what is imported while the server warms up (`LoadOptions`).
     """
 
     on_interval: Callable[[Interval], None] = lambda _interval: None
@@ -91,6 +93,7 @@ class TrialOptions:
     on_verified: Callable[[], None] = lambda: None
     on_recorded: Callable[[Recording, Endpoint], None] = lambda _recording, _endpoint: None
     request_log: Path | None = None
+    later: Sequence[str] = ()
 
 
 def run_trial(
@@ -151,6 +154,7 @@ def run_trial(
                     on_interval=options.on_interval,
                     profiler=profiler,
                     request_log=options.request_log,
+                    later=options.later,
                 )
                 before_ns = _fixed_work_ns(tools) if options.has_fixed_work else {}
                 recording = record_load(cell, planned, server, tools, load)

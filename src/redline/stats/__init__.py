@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from redline.lazily import offered
 
 if TYPE_CHECKING:
+    from redline.stats.abort import AbortJudge, DuetAbortJudge
     from redline.stats.estimate import (
         ALPHA,
         Contrast,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         unpaired_ratio,
         within_trials,
     )
+    from redline.stats.factorial import aliases, coded
     from redline.stats.families import adjust, holm_adjust
     from redline.stats.samples import CONFIDENCE, LogRatios, Quantiles, Ratios, Sample, pooled
     from redline.stats.trials import (

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from redline.model import Frozen, Option, Scenario, ServerEntry
+from redline.model import Option, Scenario, ServerEntry
 from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, UPSTREAM, as_written, is_among, names_in_braces
 from redline.quantities import clip
 from redline.schema.bodies import BODIES
@@ -30,11 +31,12 @@ _REQUIRED_OF_A_BUILD = {
 }
 
 
-class Catalogue(Frozen):
+@dataclass(frozen=True)
+class Catalogue:
     """All servers by their full name `family.name`, and the scenarios that any suite may name."""
 
-    servers: dict[str, ServerEntry] = {}
-    scenarios: dict[str, Scenario] = {}
+    servers: dict[str, ServerEntry] = field(default_factory=dict)
+    scenarios: dict[str, Scenario] = field(default_factory=dict)
 
     def over(self, other: "Catalogue") -> "Catalogue":
         """The entries of both catalogues, in this order. For a name in both, this catalogue's entry counts."""

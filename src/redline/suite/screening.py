@@ -7,10 +7,10 @@ from math import ceil, lcm
 
 import numpy as np
 
+from redline import stats
 from redline.entry_points import missing_package
 from redline.errors import UsageError
 from redline.model import Suite, Variant
-from redline.stats.factorial import aliases, coded
 from redline.wording import part
 
 _STARTS = 5
@@ -102,13 +102,13 @@ def fraction(levels: Sequence[int], possible: Sequence[Sequence[int]], seed: int
     except ImportError:
         raise missing_package(part("screen"), "pydoe", "screen") from None
 
-    factors = coded(possible, levels)
+    factors = stats.coded(possible, levels)
     columns = np.column_stack(factors)
     designs: list[tuple[float, int, list[int]]] = []
     for start in range(_STARTS):
         order = np.random.default_rng((seed, start)).permutation(len(columns))
         design, facts = optimal_design(columns[order], runs, 1, method="fedorov", alpha=_AUGMENTED)
         chosen = sorted({int(np.abs(columns - row).sum(axis=1).argmin()) for row in design})
-        mixed = sum(map(len, aliases([factor[chosen] for factor in factors])))
+        mixed = sum(map(len, stats.aliases([factor[chosen] for factor in factors])))
         designs.append((-round(min(facts["D_eff"], _ORTHOGONAL), 1), mixed, chosen))
     return min(designs)[2]

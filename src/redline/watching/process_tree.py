@@ -9,8 +9,9 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
+from redline import watching
 from redline.linux import procfs, sockets
 from redline.linux.cgroup import quotas, throttling
 from redline.linux.host import STAT, Host, cpu_times
@@ -18,11 +19,13 @@ from redline.linux.network import Link, Namespace, towards
 from redline.linux.scheduling import run_when_idle
 from redline.model import OTHERS, RuntimeFacts, Series, Subject
 from redline.ports import ServerUsage
-from redline.watching.gc_traces import Traced
-from redline.watching.jvm import Jvm
 from redline.watching.listening import Listening
 from redline.watching.other_loads import OtherLoads
 from redline.watching.tree import OwnedProcesses, ProcessTree
+
+if TYPE_CHECKING:  # a server that somebody else runs has neither
+    from redline.watching.gc_traces import Traced
+    from redline.watching.jvm import Jvm
 
 _GAUGES = {
     "heap_capacity_bytes",
@@ -200,8 +203,8 @@ class _Watched:
 
     tree: ProcessTree
     share: MachineShare
-    jvm: Jvm | None = None
-    traced: Traced | None = None
+    jvm: "Jvm | None" = None
+    traced: "Traced | None" = None
     listening: Listening | None = None
     opens_files: bool = False
     threads: _Paced = field(default_factory=lambda: _Paced(_THREADS_SHARE))
@@ -252,7 +255,7 @@ class ProcessTreeMonitor:
         tree = ProcessTree(pid)
         watched = _Watched(tree, MachineShare.of(pid))
         if subject not in ("engine", "machine"):
-            watched.jvm, watched.traced = Jvm.among(tree.members), Traced.among(tree.members)
+            watched.jvm, watched.traced = watching.Jvm.among(tree.members), watching.Traced.among(tree.members)
             watched.listening, watched.opens_files = Listening.of(tree.members), True
         self._watch(subject, pid, watched)
 

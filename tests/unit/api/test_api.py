@@ -19,6 +19,7 @@ from redline.asking.asks import ComparisonAsk, LoadAsk
 from redline.asking.comparison import comparison_document
 from redline.asking.load import load_suite
 from redline.asking.written import plain
+from redline.cli import commands
 from redline.cli.command_line import WHILE_IT_RUNS, AbFlags, LimitFlags, LoadFlags
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Body, Cell, Traffic
@@ -129,6 +130,13 @@ def test_a_call_from_a_hook_of_git_knows_nothing_of_its_repository(
     redline.load(URL, users=2)
     assert seen == [None]
     assert os.environ["GIT_DIR"] == "/elsewhere"
+
+
+def test_a_function_imports_what_it_needs_before_it_measures() -> None:
+    code = "import sys; from redline import load; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    later = {"analysis.judging", "api.results", "cli.commands.ab", "document.blocks", "findings.rules", "model.report"}
+    assert not {f"redline.{name}" for name in (*later, "report.run", "running.session")} & {*done.stdout.split()}
 
 
 def test_a_suite_of_revisions_is_of_its_own_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +276,7 @@ def test_a_load_that_is_given_goes_before_those_of_the_file(
         seen.append(ask)
         raise RedlineError("enough is known", hint="")
 
-    monkeypatch.setattr(calls.ab_command, "created", created)
+    monkeypatch.setattr(commands, "created_comparison", created, raising=False)
     with pytest.raises(RedlineError, match="enough is known"):
         redline.ab(**given)  # type: ignore[arg-type]
     servers = "servers: [{name: a, url: 'http://127.0.0.1:1'}, {name: b, url: 'http://127.0.0.1:2'}]\n"

@@ -95,7 +95,7 @@ CALLS: dict[str, list[Callable[[str], object]]] = {
 
 
 def test_every_function_that_measures_is_held_to_its_event_loop() -> None:
-    returned = {name: signature(getattr(redline, name)).return_annotation for name in redline.__all__}
+    returned = {name: signature(getattr(redline, name), eval_str=True).return_annotation for name in redline.__all__}
     assert {name for name, result in returned.items() if result in {RunResult, SearchResult}} == set(CALLS)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from redline.document import format as fmt
 from redline.model import Estimate, Metric
 from redline.quantities import significant
-from redline.render import terminal
+from redline.visible import printable
 
 SECOND = 1_000_000_000
 
@@ -150,9 +150,9 @@ def test_instants_are_utc() -> None:
 
 
 def test_foreign_text_cannot_command_a_terminal() -> None:
-    assert terminal.printable("a\x1b[31mb\x07\r\nc\u202ed é ▲") == "a\\u001b[31mb\\u0007  c\\u202ed é ▲"
+    assert printable("a\x1b[31mb\x07\r\nc\u202ed é ▲") == "a\\u001b[31mb\\u0007  c\\u202ed é ▲"
 
 
 @given(st.text())
 def test_one_line_is_printable(text: str) -> None:
-    assert terminal.printable(text).isprintable()
+    assert printable(text).isprintable()

@@ -1,7 +1,7 @@
 """`redline load`: load a server that is already running, a command, or the only server of redline.yaml."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from redline import running
-from redline.analysis.intervals import interval_row
-from redline.analysis.judging import judged_load
-from redline.analysis.load_result import load_result
+from redline import analysis, findings, report, running
 from redline.asking import places
 from redline.asking.asks import Listed, LoadAsk
 from redline.asking.like import Like
@@ -36,16 +33,12 @@ from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
-from redline.document.blocks import Prose, Section
 from redline.entry_points import extra
 from redline.errors import DriveError, UsageError
 from redline.files import as_store_error, write_atomically
-from redline.findings import servers_doing
 from redline.launching.variables import check_variables
-from redline.model import Cell, CellReport, Interval, Recording, Suite
-from redline.model.load_result import LoadResult, StreamSummary
+from redline.model import Cell, Frozen, Interval, Recording, Suite
 from redline.ports import Launcher
-from redline.report.load import load_section, spectrum_section
 from redline.running.assembly import Workplace, builds_servers
 from redline.running.single import LoadFollower, SingleTrial
 from redline.schema.document import Document
@@ -53,8 +46,10 @@ from redline.storage.runs import RunStore
 from redline.suite.urls import is_secure, is_url
 from redline.wording import part
 
-if TYPE_CHECKING:  # only a load that is kept has one
-    from redline.model import Report
+if TYPE_CHECKING:  # what a load has at its end
+    from redline.document.blocks import Section
+    from redline.model import CellReport, Report
+    from redline.model.load_result import LoadResult
 
 _TRIAL = "trial-1"
 
@@ -85,13 +80,15 @@ def execute(flags: LoadFlags) -> None:
         result = loaded.result
         question.settle()
         if stream is not None:
+            from redline.model.load_result import StreamSummary  # noqa: PLC0415 - imported while the server warms up
+
             stream.write(StreamSummary(result=result))
     if flags.json:
         write_json(result)
     elif not flags.stream:
-        spectrum = [spectrum_section(loaded.cell, loaded.recording)] if flags.spectrum else []
+        spectrum = [report.spectrum_section(loaded.cell, loaded.recording)] if flags.spectrum else []
         as_wrk = like is not None and like.has_deviations
-        shown = load_section(loaded.cell, result.url, whole=flags.verbose, as_wrk=as_wrk)
+        shown = report.load_section(loaded.cell, result.url, whole=flags.verbose, as_wrk=as_wrk)
         show([*spectrum, *([_like_section(like)] if like else []), shown])
     if flags.open:
         open_page(folder / "report.html", console)
@@ -114,8 +111,10 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     return LoadFlags(**values | {"typed": flags.typed}), like
 
 
-def _like_section(like: Like) -> Section:
+def _like_section(like: Like) -> "Section":
     """Facts that the other tool does not report of such a load, and parts of its command without a counterpart."""
+    from redline.document.blocks import Prose, Section  # noqa: PLC0415 - imported while the server warms up
+
     said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
     ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []
     return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
@@ -165,7 +164,8 @@ class LoadOutputs:
 class LoadOrder:
     """What is asked for by which command or call, and the folder for it, which stays if it `is_kept`.
 
-    Single requests are written to the file `log`, if one is given.
+    Single requests are written to the file `log`, if one is given. `later` names what is imported while the server
+    warms up (`LoadOptions`).
     """
 
     ask: LoadAsk
@@ -173,6 +173,7 @@ class LoadOrder:
     folder: Path
     is_kept: bool
     log: Path | None = None
+    later: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -181,8 +182,8 @@ class Loaded:
 
     store: RunStore
     recording: Recording
-    cell: CellReport
-    result: LoadResult
+    cell: "CellReport"
+    result: "LoadResult"
     report: "Report | None"
 
 
@@ -205,20 +206,24 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
     session = SingleTrial.create(suite, source_of(ask, order.command, text, "load"), store, bench)
     cell = session.cell
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
-        shown = _Shown(cell, panel, outputs)
+        shown = _Shown(cell, panel, outputs, analysis.interval_row if outputs.stream else None)
         follower = LoadFollower(shown.seen, shown.cookies)
         raw = workplace.stack.enter_context(tempfile.TemporaryDirectory()) if log else None
         recording = session.execute(
-            workers, follower, is_kept=order.is_kept, request_log=None if raw is None else Path(raw)
+            workers,
+            follower,
+            is_kept=order.is_kept,
+            request_log=None if raw is None else Path(raw),
+            later=order.later,
         )
     if log is not None and raw is not None:
         log.write(Path(raw), recording, cell, outputs.console)
-    report = running.write_run_views(store) if order.is_kept else None
-    judged = report.cells[0] if report else judged_load(suite, cell, recording)
+    kept = running.write_run_views(store) if order.is_kept else None
+    judged = kept.cells[0] if kept else analysis.judged_load(suite, cell, recording)
     facts = judged.load_facts
     if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
-    return Loaded(store, recording, judged, load_result(judged, ask.server or ""), report)
+    return Loaded(store, recording, judged, analysis.result_of_load(judged, ask.server or ""), kept)
 
 
 def _build(suite: Suite, launcher: Launcher, console: Console) -> None:
@@ -267,11 +272,12 @@ class _Shown:
     cell: Cell
     panel: LoadPanel
     outputs: LoadOutputs
+    as_row: Callable[[str, str, Interval], Frozen] | None
 
     def seen(self, interval: Interval) -> None:
         self.panel.seen(interval)
-        if self.outputs.stream is not None:
-            self.outputs.stream.write(interval_row(self.cell.slug, _TRIAL, interval))
+        if self.outputs.stream is not None and self.as_row is not None:
+            self.outputs.stream.write(self.as_row(self.cell.slug, _TRIAL, interval))
         if self.outputs.meter is not None:
             self.outputs.meter.interval(MeteredTrial.of(self.cell, _TRIAL), interval)
 
@@ -282,7 +288,7 @@ class _Shown:
         self.outputs.console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
-def exit_code(result: LoadResult) -> int:
+def exit_code(result: "LoadResult") -> int:
     """3 for an aborted load or a missed objective; else 1 if nothing is known, or the server failed.
 
     Else 3 for an unknown objective.
@@ -299,6 +305,6 @@ def exit_code(result: LoadResult) -> int:
     return exits.MISSED if "not known" in states else exits.DONE
 
 
-def _is_known(result: LoadResult) -> bool:
+def _is_known(result: "LoadResult") -> bool:
     """Whether an invalid load has shown something of a server that did not fail."""
-    return result.throughput is not None and not servers_doing(result.findings)
+    return result.throughput is not None and not findings.servers_doing(result.findings)
