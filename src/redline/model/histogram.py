@@ -20,6 +20,9 @@ __all__ = ["DIGITS", "HIGHEST_NS", "LOWEST_NS", "Histogram", "HistogramTable"]
 Filled = tuple[Ints, Ints]
 """The non-empty slots, ascending, and their counts."""
 
+_AT_ONCE = 20
+"""Histograms that are decoded in one pass: the arrays of more do not fit into the caches of a core."""
+
 _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
@@ -57,13 +60,13 @@ class Histogram:
 
     @staticmethod
     def decode_all(parts: Iterable["Histogram"]) -> None:
-        """Decode in one pass those histograms that are not decoded yet."""
+        """Decode those histograms that are not decoded yet, many in one pass."""
         packed = [part for part in parts if part._known is None]  # noqa: SLF001 - of our own class
-        if not packed:
-            return
-        slots, counts, ends = hdr.read([part._payload or b"" for part in packed])  # noqa: SLF001
-        for part, (start, end) in zip(packed, pairwise(ends.tolist()), strict=True):
-            part._known = slots[start:end], counts[start:end]  # noqa: SLF001
+        for first in range(0, len(packed), _AT_ONCE):
+            some = packed[first : first + _AT_ONCE]
+            slots, counts, ends = hdr.read([part._payload or b"" for part in some])  # noqa: SLF001
+            for part, (start, end) in zip(some, pairwise(ends.tolist()), strict=True):
+                part._known = slots[start:end], counts[start:end]  # noqa: SLF001
 
     def compress(self) -> None:
         """Forget decoded slots, if the encoded text is kept; they are decoded again when needed."""

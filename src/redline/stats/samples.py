@@ -53,6 +53,45 @@ def resamples(n: int) -> Resamples:
     return Resamples(weights.astype(np.float64), orders / n**n)
 
 
+def log_variances(values: Floats, n: int) -> list[float | None]:
+    """The bootstrap variances of the logs of statistics by all `resamples` of n trials: shape (statistics, rows).
+
+    None for those that may be zero.
+    """
+    lowest = np.minimum.reduce(values, axis=1)
+    logs = np.log(np.where(lowest[:, np.newaxis] > 0, values, 1.0))
+    made = bootstrap_variances(logs, n)
+    return [variance if low > 0 else None for low, variance in zip(lowest.tolist(), made, strict=True)]
+
+
+def bootstrap_variances(values: Floats, n: int) -> list[float]:
+    """The variances of statistics by all `resamples` of n trials, which are a row each: corrected by n/(n-1)."""
+    probability = resamples(n).probability
+    off = values - np.array([row @ probability for row in values])[:, np.newaxis]
+    off *= off
+    return [float(row @ probability) * n / (n - 1) for row in off]
+
+
+def batch_variances(scores: Floats) -> list[float | None]:
+    """The variances of statistics by the scores of batches: shape (statistics, trials, batches).
+
+    What batches at the same place of all trials share is left out. None for fewer than two trials or batches.
+    """
+    statistics, trials, batches = scores.shape
+    if min(trials, batches) < 2:
+        return [None] * statistics
+    by_batch = np.add.reduce(scores, axis=1, keepdims=True) / trials
+    by_trial = np.add.reduce(scores, axis=2, keepdims=True) / batches
+    size = trials * batches
+    residuals = scores - by_batch
+    residuals -= by_trial
+    residuals += (np.add.reduce(scores.reshape(statistics, size), axis=1) / size)[:, np.newaxis, np.newaxis]
+    residuals *= residuals
+    squares = np.add.reduce(residuals.reshape(statistics, size), axis=1)
+    variances: list[float | None] = (squares / ((trials - 1) * (batches - 1)) * trials * batches).tolist()
+    return variances
+
+
 class Sample(ABC):
     """A metric in the `n` trials of a cell.
 
@@ -76,7 +115,7 @@ class Sample(ABC):
         """
         return None
 
-    @property
+    @cached_property
     def held(self) -> tuple[float, float] | None:
         """The order statistics that enclose the quantile by `CONFIDENCE`, for independent requests; else None."""
         return None
@@ -95,6 +134,16 @@ class Sample(ABC):
     def resampled(self) -> Floats:
         """The statistic of all `resamples` of the trials."""
         return self.at(resamples(self.n).weights)
+
+    @cached_property
+    def log_variance(self) -> float | None:
+        """The bootstrap variance of the statistic's log over at least two trials; None if it may be zero."""
+        return log_variances(self.resampled[np.newaxis], self.n)[0]
+
+    @cached_property
+    def batch_variance(self) -> float | None:
+        """The variance of the statistic's log by its `scores`; None for fewer than two trials or batches."""
+        return None if self.scores is None else batch_variances(self.scores[np.newaxis])[0]
 
 
 class Ratios(Sample):
@@ -287,7 +336,7 @@ class Quantiles(Sample):
         scores: Floats = (below.sum() / total.sum() * total - below) * (high - low) / (held[1] - held[0])
         return scores
 
-    @property
+    @cached_property
     def held(self) -> tuple[float, float] | None:
         """The times of the two requests, over all trials together, that enclose the quantile, in ns."""
         if self._held_ranks is None:
@@ -318,10 +367,14 @@ class _SeveralQuantiles:
         columns = [np.searchsorted(column, wanted[:, at]) for at, column in enumerate(self._merged.columns)]
         own = np.stack(columns, axis=1)
         resampled = self._resampled(own, weights)
-        for sample, at, places, found in zip(self._samples, whole, own, resampled, strict=True):
-            sample.value, sample._own, sample.resampled = float(values[at]), places, found  # noqa: SLF001
-            if cumulative[-1].all():
-                sample.by_trial = values[places]
+        variances = log_variances(resampled, len(self._merged.histograms))
+        rows = zip(self._samples, values[whole].tolist(), own, resampled, variances, strict=True)
+        all_have_some, by_trial = cumulative[-1].all(), values[own]
+        for at, (sample, value, places, found, variance) in enumerate(rows):
+            sample.value, sample._own, sample.resampled = value, places, found  # noqa: SLF001
+            sample.log_variance = variance
+            if all_have_some:
+                sample.by_trial = by_trial[at]
         self._compute_scores()
 
     def _resampled(self, own: NDArray[np.int64], weights: Floats) -> Floats:
@@ -340,19 +393,24 @@ class _SeveralQuantiles:
 
     def _compute_scores(self) -> None:
         held = [sample._held_ranks if 0 < sample.q < 1 else None for sample in self._samples]  # noqa: SLF001 - of our own module
-        known = [at for at, ends in enumerate(held) if ends is not None]
-        if not known or self._merged.batches < 2 or self._merged.batch_totals.sum() == 0:
+        known = [sample for sample, ends in zip(self._samples, held, strict=True) if ends is not None]
+        if not known:
             return
-        ends = np.array([held[at] for at in known])
-        spans = np.log(self._merged.table[0][np.searchsorted(self._merged.total, ends)])
-        counts = self._merged.intervals.counts_up_to_each([self._samples[at].value for at in known])
+        ends = np.array([ranks for ranks in held if ranks is not None])
+        times = self._merged.table[0][np.searchsorted(self._merged.total, ends)]
+        for sample, (low, high) in zip(known, times.tolist(), strict=True):
+            sample.held = low, high
+        if self._merged.batches < 2 or self._merged.batch_totals.sum() == 0:
+            return
+        spans = np.log(times)
+        counts = self._merged.intervals.counts_up_to_each([sample.value for sample in known])
         below, total = self._merged.by_batch(counts), self._merged.batch_totals
         share = below.sum(axis=(1, 2)) / total.sum()
         worth, requests = (spans[:, 1] - spans[:, 0]), (ends[:, 1] - ends[:, 0])
         over = share[:, np.newaxis, np.newaxis] * total - below
         scores = over * worth[:, np.newaxis, np.newaxis] / requests[:, np.newaxis, np.newaxis]
-        for at, own in zip(known, scores, strict=True):
-            self._samples[at].scores = own
+        for sample, own, variance in zip(known, scores, batch_variances(scores), strict=True):
+            sample.scores, sample.batch_variance = own, variance
 
 
 class LogRatios(Sample):
