@@ -4,7 +4,7 @@ Source: http://hdrhistogram.org, the V2 compressed encoding that every HdrHistog
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -193,8 +193,9 @@ class HistogramTable:
         Histogram.decode_all(parts)
         filled = [part._filled() for part in parts] or [(_NONE, _NONE)]  # noqa: SLF001 - of our own module
         self._slots, counts = map(np.concatenate, zip(*filled, strict=True))
-        self._ends: Ints = np.cumsum([0, *(len(slots) for slots, _ in filled[: len(parts)])])
-        self._cumulative: Ints = np.concatenate(([0], np.cumsum(counts)))
+        self._ends: Ints = np.array([0, *accumulate([len(slots) for slots, _ in filled[: len(parts)]])])
+        self._cumulative: Ints = np.zeros(len(counts) + 1, dtype=np.int64)
+        counts.cumsum(out=self._cumulative[1:])
         self._keys: Ints | None = None
 
     def __len__(self) -> int:
@@ -209,7 +210,8 @@ class HistogramTable:
     @property
     def counts(self) -> Ints:
         """The number of durations per histogram."""
-        return np.diff(self._cumulative[self._ends])
+        until = self._cumulative[self._ends]
+        return until[1:] - until[:-1]
 
     @property
     def max_ns(self) -> Ints:
