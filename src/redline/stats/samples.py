@@ -59,7 +59,7 @@ def log_variances(values: Floats, n: int) -> list[float | None]:
     None for those that may be zero.
     """
     lowest = np.minimum.reduce(values, axis=1)
-    logs = np.log(np.where(lowest[:, np.newaxis] > 0, values, 1.0))
+    logs = np.log(values if np.all(lowest > 0) else np.where(lowest[:, np.newaxis] > 0, values, 1.0))
     made = bootstrap_variances(logs, n)
     return [variance if low > 0 else None for low, variance in zip(lowest.tolist(), made, strict=True)]
 
@@ -197,9 +197,9 @@ class Merged:
         return self.samples[q]
 
     @cached_property
-    def columns(self) -> list[Floats]:
-        """The cumulative counts of each trial."""
-        return [np.ascontiguousarray(column) for column in self.table[1].T]
+    def columns(self) -> Floats:
+        """The cumulative counts of each trial, one trial after the other: shape (trials, buckets)."""
+        return np.ascontiguousarray(self.table[1].T)
 
     @cached_property
     def total(self) -> Floats:
@@ -267,12 +267,14 @@ class Quantiles(Sample):
 
     def _search(self, weights: Floats, rank: Floats, low: NDArray[np.int64], high: NDArray[np.int64]) -> Floats:
         """The values at these ranks of the weighted sums, by bisection in all rows at once."""
-        values, cumulative = self.merged.table
-        while np.any(low < high):
-            middle = (low + high) // 2
-            enough = np.einsum("rn,rn->r", weights, cumulative.take(middle, axis=0)) >= rank
-            low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
-        return values[low]
+        columns, by_trial = self.merged.columns, np.ascontiguousarray(weights.T)
+        last, furthest = low - 1, high - 1  # the last bucket that is known to be too low, and how far it may be
+        step = 1 << int((high - low).max(initial=0)).bit_length() >> 1
+        while step:
+            at = np.minimum(last + step, furthest)
+            last = np.where(np.einsum("nr,nr->r", by_trial, columns.take(at, axis=1)) < rank, at, last)
+            step >>= 1
+        return self.merged.table[0][last + 1]
 
     @classmethod
     def several(cls, merged: Merged, qs: Sequence[float]) -> "list[Quantiles]":

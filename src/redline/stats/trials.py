@@ -116,6 +116,11 @@ class Trial:
         return self.traffic.intervals if self.traffic else ()
 
     @cached_property
+    def totals(self) -> list[int]:
+        """The requests in every interval that have an outcome."""
+        return [interval.counts.outcomes.total for interval in self.intervals]
+
+    @cached_property
     def interval_quantiles_ns(self) -> list[tuple[int, int, int]]:
         """The p50, p90 and p99 of the response time in every interval; 0 without a request."""
         return [(p50, p90, p99) for p50, p90, p99 in self.responses.quantiles_ns((0.5, 0.9, 0.99)).tolist()]
