@@ -355,7 +355,7 @@ def throttled(trial: Trial) -> Observation | None:
     shares = {subject: _throttled_share(trial, subject) for subject in names}
     subject = max(names, key=lambda name: shares[name])
     if not shares[subject]:
-        return None
+        return Observation(0.0, "")
     cores = trial.recording.most("quota_millicores", subject)
     lost_ns = trial.increase("throttled_ns", subject) or 0.0
     return observe_throttled(f"The {names[subject]}", shares[subject], lost_ns, cores)

@@ -81,7 +81,7 @@ def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
         variance = sample.log_variance
         return None if variance is None else Spread(variance, sample.n - 1)
     values, others = sample.resampled, against.resampled
-    if min(np.minimum.reduce(values), np.minimum.reduce(others)) <= 0:
+    if np.minimum.reduce(values) <= 0 or np.minimum.reduce(others) <= 0:
         return None
     logs = np.log(values) - np.log(others)
     return Spread(bootstrap_variances(logs[np.newaxis], sample.n)[0], sample.n - 1)

@@ -58,10 +58,10 @@ def log_variances(values: Floats, n: int) -> list[float | None]:
 
     None for those that may be zero.
     """
-    lowest = np.minimum.reduce(values, axis=1)
-    logs = np.log(values if np.all(lowest > 0) else np.where(lowest[:, np.newaxis] > 0, values, 1.0))
+    has_zero = np.minimum.reduce(values, axis=1) <= 0
+    logs = np.log(np.where(has_zero[:, np.newaxis], 1.0, values) if has_zero.any() else values)
     made = bootstrap_variances(logs, n)
-    return [variance if low > 0 else None for low, variance in zip(lowest.tolist(), made, strict=True)]
+    return [None if zero else variance for zero, variance in zip(has_zero.tolist(), made, strict=True)]
 
 
 def bootstrap_variances(values: Floats, n: int) -> list[float]:
