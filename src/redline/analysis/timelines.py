@@ -120,7 +120,7 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _LoadStep:
     """A step of the load: an interval, or neighbours of a phase together."""
 
     start_ns: int
@@ -132,7 +132,7 @@ class _Step:
     response: Histogram
 
     @classmethod
-    def of(cls, parts: Sequence[Interval]) -> "_Step":
+    def of(cls, parts: Sequence[Interval]) -> "_LoadStep":
         """The step of these neighbours."""
         return cls(
             start_ns=parts[0].start_ns,
@@ -150,17 +150,17 @@ class _Step:
         return self.end_ns - self.start_ns
 
 
-def _merged(intervals: Sequence[Interval], most: int) -> list[_Step]:
+def _merged(intervals: Sequence[Interval], most: int) -> list[_LoadStep]:
     """Neighbours of a phase merged until there are at most about `most`: histograms are added, nothing is left out."""
     together = math.ceil(len(intervals) / max(most, 1))
-    steps: list[_Step] = []
+    steps: list[_LoadStep] = []
     for phase in ("warmup", "measure"):
         alike = [interval for interval in intervals if interval.phase == phase]
-        steps += [_Step.of(alike[first : first + together]) for first in range(0, len(alike), together)]
+        steps += [_LoadStep.of(alike[first : first + together]) for first in range(0, len(alike), together)]
     return steps
 
 
-def _load(steps: Sequence[_Step], table: HistogramTable, edges: Edges) -> TimedSteps:
+def _load(steps: Sequence[_LoadStep], table: HistogramTable, edges: Edges) -> TimedSteps:
     """The load by steps, whose response times are those of the table."""
     seconds = [step.lasts_ns / 1e9 for step in steps]
     rates = {
