@@ -258,16 +258,16 @@ class Quantiles(Sample):
 
     def at(self, weights: Floats) -> Floats:
         """The quantile of the weighted sum of the histograms, in ns."""
-        return self._search(weights, *self._rows(weights))
+        return self._search(np.ascontiguousarray(weights.T), *self._rows(weights))
 
     def _rows(self, weights: Floats) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
         """The rank of the quantile in every weighted sum, and the buckets that enclose it."""
         rank = ranks(np.full(len(weights), self.q), weights @ self.merged.table[1][-1])
         return rank, *self._bounds(weights, rank)
 
-    def _search(self, weights: Floats, rank: Floats, low: NDArray[np.int64], high: NDArray[np.int64]) -> Floats:
-        """The values at these ranks of the weighted sums, by bisection in all rows at once."""
-        columns, by_trial = self.merged.columns, np.ascontiguousarray(weights.T)
+    def _search(self, by_trial: Floats, rank: Floats, low: NDArray[np.int64], high: NDArray[np.int64]) -> Floats:
+        """The values at these ranks of the sums weighted `by_trial`, by bisection in all of its columns at once."""
+        columns = self.merged.columns
         last, furthest = low - 1, high - 1  # the last bucket that is known to be too low, and how far it may be
         step = 1 << int((high - low).max(initial=0)).bit_length() >> 1
         while step:
@@ -390,7 +390,8 @@ class _SeveralQuantiles:
         low[short | over], high[short | over] = 0, len(cumulative) - 1
         rows, n = len(weights), len(self._samples)
         ends = np.repeat(low, rows), np.repeat(high, rows)
-        found = self._samples[0]._search(np.tile(weights, (n, 1)), rank.ravel(), *ends)  # noqa: SLF001
+        by_trial = np.tile(np.ascontiguousarray(weights.T), (1, n))
+        found = self._samples[0]._search(by_trial, rank.ravel(), *ends)  # noqa: SLF001
         return found.reshape(n, rows)
 
     def _compute_scores(self) -> None:
