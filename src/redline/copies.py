@@ -12,6 +12,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 
 _PR_SET_PDEATHSIG = 1
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_KEPT_BYTES = 64 << 20
 
 
 def may_copy() -> bool:
@@ -28,6 +30,14 @@ def begin_copy(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def keep_freed_memory() -> None:
+    """Keep what is freed for what comes next: the system clears all that is given back and taken again."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):  # of glibc alone
+        libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+        libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from functools import lru_cache
 
 _UNUSUAL = re.compile(r"[^\n\t -~\r]|\r(?!\n)")
 _BLANK = frozenset(
@@ -20,7 +21,7 @@ def visible(text: str) -> str:
 
     Line ends and tabs stay. JSON writes characters in the same way, so a text in JSON remains the same data.
     """
-    return _UNUSUAL.sub(_seen, text)
+    return _UNUSUAL.sub(lambda match: _seen(match[0]), text)
 
 
 def printable(text: str) -> str:
@@ -28,8 +29,8 @@ def printable(text: str) -> str:
     return visible(re.sub(r"\s+", lambda spaces: " " * min(2, len(spaces[0])), text))
 
 
-def _seen(match: "re.Match[str]") -> str:
-    char = match[0]
+@lru_cache(1024)
+def _seen(char: str) -> str:
     if (char.isprintable() and char not in _BLANK) or unicodedata.category(char) == "Zs":
         return char
     return json.dumps(char)[1:-1]

@@ -4,11 +4,12 @@ import os
 import signal
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from redline import copies
-from redline.copies import made_beside, may_copy
+from redline.copies import keep_freed_memory, made_beside, may_copy
 
 
 @pytest.fixture
@@ -19,6 +20,16 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pid() -> bytes:
     return str(os.getpid()).encode()
+
+
+def test_freed_memory_is_kept_where_the_c_library_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    libraries = [SimpleNamespace(mallopt=lambda *option: told.append(option)), SimpleNamespace()]
+    monkeypatch.setattr(copies.ctypes, "CDLL", lambda _: libraries.pop(0))
+    keep_freed_memory()
+    assert told == [(-1, 64 << 20), (-3, 64 << 20)], "the threshold to give back, and to ask the system for a block"
+    keep_freed_memory()
+    assert len(told) == 2
 
 
 @pytest.mark.usefixtures("copied")

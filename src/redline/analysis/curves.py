@@ -14,7 +14,6 @@ from redline.model import (
     AnsweredBy,
     BandedPercentile,
     Comparison,
-    Estimate,
     Histogram,
     Metric,
     SharesCompared,
@@ -22,7 +21,7 @@ from redline.model import (
 from redline.stats import QUANTILE_OF, Quantiles, enough_beyond
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, ShareDifferences, share_differences, times_between
-from redline.stats.estimate import estimate
+from redline.stats.estimate import interval
 from redline.stats.samples import Floats, Merged
 
 _COARSE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -78,7 +77,7 @@ def _of_trials(merged: Merged, hosts: tuple[str, ...], others: Iterable[float] =
     points, wanted = list[BandedPercentile](), grid(sum(part.count for part in merged.histograms))
     for sample in Quantiles.several(merged, [*dict.fromkeys((*wanted, *others))])[: len(wanted)]:
         sample.hosts = hosts
-        points.append(_point(sample.q, sample.value, estimate(sample, Metric.P50) if sample.q else None))
+        points.append(_point(sample.q, sample.value, interval(sample)[0] if sample.q else None))
     return tuple(points)
 
 
@@ -90,14 +89,14 @@ def _of_starts(parts: Sequence[Histogram]) -> tuple[BandedPercentile, ...]:
         value = together.quantile_ns(q)
         whole = q > 0 and len(own) == len(parts) and all(own)
         ratio = over_starts([StartRatio(math.log(ns), None) for ns in own]).contrast.ratio if whole else None
-        points.append(_point(q, value, ratio))
+        points.append(_point(q, value, ratio.interval if ratio else None))
     return tuple(points)
 
 
-def _point(q: float, value: float, of: Estimate | None) -> BandedPercentile:
-    low, high = (of.interval if of else None) or (None, None)
-    if low is None or high is None:
+def _point(q: float, value: float, ends: tuple[float, float] | None) -> BandedPercentile:
+    if ends is None:
         return BandedPercentile(q=q, ns=int(value))
+    low, high = ends
     return BandedPercentile(q=q, ns=int(value), low_ns=math.floor(min(low, value)), high_ns=math.ceil(max(high, value)))
 
 

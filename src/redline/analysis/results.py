@@ -46,7 +46,7 @@ from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyon
 from redline.stats.estimate import estimate
 from redline.stats.gaps import Gap
 from redline.stats.samples import Merged, Quantiles
-from redline.stats.trials import MESSAGE_QUANTILES, decode_together
+from redline.stats.trials import MESSAGE_QUANTILES
 
 
 @dataclass(frozen=True)
@@ -370,9 +370,7 @@ def judged_cell(
 
     `ceiling_per_s` is the rate of the ceiling in its scenario and load, if one was measured.
     """
-    made = list(recordings)
-    decode_together(made)
-    judged = [judged_trial(cell, recording, is_load=detail.is_load) for recording in made]
+    judged = [judged_trial(cell, recording, is_load=detail.is_load) for recording in recordings]
     trials, results = [trial for trial, _ in judged], tuple(result for _, result in judged)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
     result = CellResult(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from redline.findings import RULES, warm_up
 from redline.findings.courses import ticks
-from redline.model import Cell, Finding, Grade, HistogramTable, Interval, Recording, Series, Traffic
+from redline.model import Cell, Finding, Grade, Histogram, HistogramTable, Interval, Recording, Series, Traffic
 from redline.model.hdr import SLOTS, highest_of
 from redline.model.timeline import ROWS_PER_DECADE, HeatColumn, TimedSteps, TimelineEvent, TrialTimeline
 from redline.model.traffic import TICK_NS
@@ -65,7 +65,8 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
     if traffic is None or not intervals:
         return None
     merged = _merged(intervals, steps)
-    table = trial.responses if merged == [*trial.intervals] else HistogramTable([step.response for step in merged])
+    responses = [step.response for step in merged]
+    table = trial.responses if len(merged) == len(trial.intervals) else HistogramTable(responses)
     edges = np.array([merged[0].start_ns, *(step.end_ns for step in merged)])
     sampled = _MonitorSteps(recording, traffic, edges)
     facts = recording.runtime
@@ -118,27 +119,54 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
     )
 
 
-def _merged(intervals: Sequence[Interval], most: int) -> list[Interval]:
+@dataclass(frozen=True, slots=True)
+class _LoadStep:
+    """A step of the load: an interval, or neighbours of a phase together."""
+
+    start_ns: int
+    end_ns: int
+    due: int
+    completed: int
+    errors: int
+    engine_cpu_ns: int
+    response: Histogram
+
+    @classmethod
+    def of(cls, parts: Sequence[Interval]) -> "_LoadStep":
+        """The step of these neighbours."""
+        return cls(
+            start_ns=parts[0].start_ns,
+            end_ns=parts[-1].end_ns,
+            due=sum(part.counts.due for part in parts),
+            completed=sum(part.counts.completed for part in parts),
+            errors=sum(part.counts.outcomes.errors for part in parts),
+            engine_cpu_ns=sum(part.engine_cpu_ns for part in parts),
+            response=parts[0].response if len(parts) == 1 else Histogram.merged(part.response for part in parts),
+        )
+
+    @property
+    def lasts_ns(self) -> int:
+        """Its length."""
+        return self.end_ns - self.start_ns
+
+
+def _merged(intervals: Sequence[Interval], most: int) -> list[_LoadStep]:
     """Neighbours of a phase merged until there are at most about `most`: histograms are added, nothing is left out."""
     together = math.ceil(len(intervals) / max(most, 1))
-    if together == 1:
-        return list(intervals)
-    steps: list[Interval] = []
+    steps: list[_LoadStep] = []
     for phase in ("warmup", "measure"):
         alike = [interval for interval in intervals if interval.phase == phase]
-        for first in range(0, len(alike), together):
-            parts = alike[first : first + together]
-            steps.append(Interval.merged(parts, len(steps), parts[0].start_ns, parts[-1].end_ns))
+        steps += [_LoadStep.of(alike[first : first + together]) for first in range(0, len(alike), together)]
     return steps
 
 
-def _load(steps: Sequence[Interval], table: HistogramTable, edges: Edges) -> TimedSteps:
+def _load(steps: Sequence[_LoadStep], table: HistogramTable, edges: Edges) -> TimedSteps:
     """The load by steps, whose response times are those of the table."""
     seconds = [step.lasts_ns / 1e9 for step in steps]
     rates = {
-        "offered": [step.counts.due for step in steps],
-        "answered": [step.counts.completed for step in steps],
-        "errors": [step.counts.outcomes.errors for step in steps],
+        "offered": [step.due for step in steps],
+        "answered": [step.completed for step in steps],
+        "errors": [step.errors for step in steps],
     }
     values: dict[str, tuple[float | None, ...]] = {
         name: tuple(count / lasts for count, lasts in zip(counts, seconds, strict=True))

@@ -184,7 +184,7 @@ def kept(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation]:
         return
     recording, intervals = trial.recording, trial.intervals
     ends = np.array([traffic.epoch_unix_ns, *(traffic.epoch_unix_ns + one.end_ns for one in intervals)], np.float64)
-    answers = np.cumsum([0.0, *(float(one.counts.outcomes.total) for one in intervals)])
+    answers = np.cumsum([0.0, *map(float, trial.totals)])
     for part, name in recording.parts.items():
         yield from WatchedServer(
             name="the server" if part == "server" else f"the proxy {name}",

@@ -65,7 +65,7 @@ def _course(trial: Trial, traffic: Traffic, name: str) -> SpeedCourse:
         # Half an answer in place of none, since zero has no logarithm.
         speeds = [max(interval.counts.completed, 0.5) / interval.lasts_ns * 1e9 for _, interval in whole]
     else:
-        whole = [(i, interval) for i, interval in whole if interval.counts.outcomes.total >= FEWEST_SAMPLES]
+        whole = [(i, interval) for i, interval in whole if trial.totals[i] >= FEWEST_SAMPLES]
         column = 0 if name == MEDIAN else 1
         speeds = [1.0 / max(trial.interval_quantiles_ns[i][column], 1) for i, _ in whole]
     since_ns = traffic.measure_start_ns
@@ -74,7 +74,7 @@ def _course(trial: Trial, traffic: Traffic, name: str) -> SpeedCourse:
         tuple((interval.start_ns - since_ns) / 1e9 for _, interval in whole),
         tuple((interval.end_ns - since_ns) / 1e9 for _, interval in whole),
         np.log(speeds),
-        tuple(interval.counts.outcomes.total for _, interval in whole),
+        tuple(trial.totals[i] for i, _ in whole),
     )
 
 

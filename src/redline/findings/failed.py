@@ -188,6 +188,8 @@ def errors(cell: Cell, traffic: Traffic) -> Observation | None:
     outcomes = traffic.counts.outcomes_on_the_way
     kinds = (*UNANSWERED, *LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
     lost = sum(getattr(outcomes, kind) for kind in kinds)
+    if not lost:
+        return Observation(0.0, "")
     message = (
         f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer"
         f"{_all_of_one(cell, traffic, kinds)}: {listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
@@ -225,6 +227,8 @@ def exhausted(traffic: Traffic) -> Observation | None:
     net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the limits.
     """
     lacked, due = traffic.counts.exhausted, traffic.counts.due
+    if not lacked:
+        return Observation(0.0, "")
     message = (
         f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's side had no port, descriptor or "
         f"memory left for a connection."
@@ -251,6 +255,8 @@ def wrong_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     """
     outcomes = traffic.counts.outcomes
     wrong = sum(getattr(outcomes, kind) for kind in _WRONG)
+    if not wrong:
+        return Observation(0.0, "")
     share = wrong / traffic.counts.due
     began_ns = _began_ns(traffic)
     message = (

@@ -129,16 +129,17 @@ def _points(trial: Trial, traffic: Traffic) -> ServedCosts | None:
     """The cost of a request in stretches of the measurement, and what had been served by their middle."""
     recording = trial.recording
     whose = [recording.find("cpu_ns", part) for part in recording.parts]
-    measured = [interval for interval in trial.intervals if interval.phase == "measure" and interval.lasts_ns > 0]
+    intervals = list(zip(trial.intervals, trial.totals, strict=True))
+    measured = [pair for pair in intervals if pair[0].phase == "measure" and pair[0].lasts_ns > 0]
     if recording.hosts or not all(whose) or len(measured) < POINTS:
         return None
-    before = sum(interval.counts.outcomes.total for interval in trial.intervals if interval.phase == "warmup")
+    before = sum(total for interval, total in intervals if interval.phase == "warmup")
     points = []
     for first, past in pairwise(_tenths(len(measured))):
         own = measured[first:past]
-        requests = sum(interval.counts.outcomes.total for interval in own)
-        answers = sum(interval.counts.completed for interval in own)
-        window = (traffic.epoch_unix_ns + own[0].start_ns, traffic.epoch_unix_ns + own[-1].end_ns)
+        requests = sum(total for _, total in own)
+        answers = sum(interval.counts.completed for interval, _ in own)
+        window = (traffic.epoch_unix_ns + own[0][0].start_ns, traffic.epoch_unix_ns + own[-1][0].end_ns)
         used = [series.increase(*window) for series in whose if series is not None]
         if None in used or not answers or (cpu_ns := sum(filter(None, used))) <= 0:
             return None

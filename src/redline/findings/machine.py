@@ -354,6 +354,8 @@ def throttled(trial: Trial) -> Observation | None:
     names |= {subject: f"proxy {name}" for subject, name in trial.recording.parts.items() if subject not in names}
     shares = {subject: _throttled_share(trial, subject) for subject in names}
     subject = max(names, key=lambda name: shares[name])
+    if not shares[subject]:
+        return Observation(0.0, "")
     cores = trial.recording.most("quota_millicores", subject)
     lost_ns = trial.increase("throttled_ns", subject) or 0.0
     return observe_throttled(f"The {names[subject]}", shares[subject], lost_ns, cores)

@@ -44,6 +44,8 @@ class Frozen(BaseModel):
             content: bytes = self.__pydantic_serializer__.to_json(self, indent=indent)
         except PydanticSerializationError:
             content = self.model_dump_json(indent=indent).encode()
+        if content.isascii() and b"\x7f" not in content:
+            return content
         return _NOT_ASCII.sub(lambda match: visible(match[0].decode()).encode(), content)
 
     def model_dump_json(self, **options: Any) -> str:

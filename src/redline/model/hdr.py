@@ -148,8 +148,11 @@ def _signed(data: NDArray[np.uint8], more: Ints) -> Ints:
     # Most numbers have a single byte, so all are first read as single bytes, and longer numbers again.
     ones = data[data < _MORE]
     numbers = ((ones >> 1) ^ -(ones & 1)).view(np.int8).astype(np.int64)
-    final = np.flatnonzero(np.diff(more, append=-1) != 1)  # of the `more` bytes of longer numbers
-    lengths = np.diff(final, prepend=-1) + 1
+    is_final = np.ones(len(more), dtype=np.bool_)  # of the `more` bytes of longer numbers
+    np.not_equal(more[1:] - more[:-1], 1, out=is_final[:-1])
+    final = np.flatnonzero(is_final)
+    lengths = final + 2  # each begins after the one before it, and ends with a byte that is not of them
+    lengths[1:] -= final[:-1] + 1
     # Nine groups only occur in counts of 2**55 and more, which no measurement reaches.
     longest = int(lengths.max(initial=1))
     if longest > 8:

@@ -4,7 +4,7 @@ Source: http://hdrhistogram.org, the V2 compressed encoding that every HdrHistog
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +19,9 @@ __all__ = ["DIGITS", "HIGHEST_NS", "LOWEST_NS", "Histogram", "HistogramTable"]
 
 Filled = tuple[Ints, Ints]
 """The non-empty slots, ascending, and their counts."""
+
+_AT_ONCE = 20
+"""Histograms that are decoded in one pass: the arrays of more do not fit into the caches of a core."""
 
 _NONE: Ints = np.empty(0, dtype=np.int64)
 
@@ -57,13 +60,13 @@ class Histogram:
 
     @staticmethod
     def decode_all(parts: Iterable["Histogram"]) -> None:
-        """Decode in one pass those histograms that are not decoded yet."""
+        """Decode those histograms that are not decoded yet, many in one pass."""
         packed = [part for part in parts if part._known is None]  # noqa: SLF001 - of our own class
-        if not packed:
-            return
-        slots, counts, ends = hdr.read([part._payload or b"" for part in packed])  # noqa: SLF001
-        for part, (start, end) in zip(packed, pairwise(ends.tolist()), strict=True):
-            part._known = slots[start:end], counts[start:end]  # noqa: SLF001
+        for first in range(0, len(packed), _AT_ONCE):
+            some = packed[first : first + _AT_ONCE]
+            slots, counts, ends = hdr.read([part._payload or b"" for part in some])  # noqa: SLF001
+            for part, (start, end) in zip(some, pairwise(ends.tolist()), strict=True):
+                part._known = slots[start:end], counts[start:end]  # noqa: SLF001
 
     def compress(self) -> None:
         """Forget decoded slots, if the encoded text is kept; they are decoded again when needed."""
@@ -190,8 +193,9 @@ class HistogramTable:
         Histogram.decode_all(parts)
         filled = [part._filled() for part in parts] or [(_NONE, _NONE)]  # noqa: SLF001 - of our own module
         self._slots, counts = map(np.concatenate, zip(*filled, strict=True))
-        self._ends: Ints = np.cumsum([0, *(len(slots) for slots, _ in filled[: len(parts)])])
-        self._cumulative: Ints = np.concatenate(([0], np.cumsum(counts)))
+        self._ends: Ints = np.array([0, *accumulate([len(slots) for slots, _ in filled[: len(parts)]])])
+        self._cumulative: Ints = np.zeros(len(counts) + 1, dtype=np.int64)
+        counts.cumsum(out=self._cumulative[1:])
         self._keys: Ints | None = None
 
     def __len__(self) -> int:
@@ -206,7 +210,8 @@ class HistogramTable:
     @property
     def counts(self) -> Ints:
         """The number of durations per histogram."""
-        return np.diff(self._cumulative[self._ends])
+        until = self._cumulative[self._ends]
+        return until[1:] - until[:-1]
 
     @property
     def max_ns(self) -> Ints:

@@ -1,5 +1,6 @@
 """Traffic, as the engine saw it. Its JSON is the engine's event format; see docs/reference/engine-protocol.md."""
 
+import contextlib
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol, Self
@@ -458,6 +459,8 @@ class Traffic(Frozen):
     @model_validator(mode="after")
     def _nothing_is_lost(self) -> "Traffic":
         """Check that each request that fell due has one outcome and one response time."""
+        with contextlib.suppress(ValueError):  # whoever reads one of them says what is wrong with it
+            Histogram.decode_all(self.main_times)
         due, outcomes, responses = self.counts.due, self.counts.outcomes.total, self.response.count
         if not due == outcomes == responses:
             raise ValueError(
@@ -466,6 +469,11 @@ class Traffic(Frozen):
             )
         nothing_is_lost_by_request(self.counts, self.requests)
         return self
+
+    @property
+    def main_times(self) -> list[Histogram]:
+        """What every judgement reads: its response and service times, lateness, and the responses by interval."""
+        return [self.response, self.service, self.lateness, *(interval.response for interval in self.intervals)]
 
     def driven_by(self, name: str, version: str) -> "Traffic":
         """The same traffic, from the driver of another package; what it read of clocks is left out."""

@@ -20,7 +20,7 @@ from redline.analysis.judging import (
 )
 from redline.analysis.results import rate_per_s
 from redline.analysis.stored_cell import EncodedCell, decoded, encoded
-from redline.copies import begin_copy, may_copy
+from redline.copies import begin_copy, keep_freed_memory, may_copy
 from redline.errors import StoreError
 from redline.model import Cell, Plan, Recording, Run
 from redline.storage.judged import JudgedStore, key_of
@@ -184,6 +184,7 @@ def _begin(work: _Work, parent: int) -> None:
     global _work  # noqa: PLW0603 - a pool hands nothing else to its processes
     _work = work
     begin_copy(parent)
+    keep_freed_memory()
 
 
 def _content(at: int) -> bytes | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 _TINY = 1e-300
 _EPSILON = 2.0**-53
+_ENOUGH = 2 * _EPSILON
 _MOST_TERMS = 1_000_000
 _CLOSE = 1e-12
 """A step of Newton's method that is this small leaves an error of its square."""
@@ -76,12 +77,24 @@ def _beta_below(x: float, rest: float, a: float, b: float) -> float:
     if x * (a + b + 2) > a + 1:  # the fraction of the other tail converges faster
         return 1 - _beta_below(rest, x, b, a)
 
-    def term(k: int) -> tuple[float, float]:
+    return min(b / (a + b) * _binomial(a, b, x, rest) / _beta_fraction(x, a, b), 1.0)
+
+
+def _beta_fraction(x: float, a: float, b: float) -> float:
+    """`_fraction` of the incomplete beta function, whose b are all 1, without a call for each term."""
+    value = c = 1.0
+    d = 0.0
+    for k in range(1, _MOST_TERMS):
         m = k // 2
         factor = -(a + m) * (a + b + m) if k % 2 else m * (b - m)
-        return factor * x / ((a + k - 1) * (a + k)), 1.0
-
-    return min(b / (a + b) * _binomial(a, b, x, rest) / _fraction(1.0, term), 1.0)
+        part = factor * x / ((a + k - 1) * (a + k))
+        d = 1 / (1.0 + part * d or _TINY)
+        c = 1.0 + part / c or _TINY
+        step = c * d
+        value *= step
+        if abs(step - 1) <= _ENOUGH:
+            break
+    return value
 
 
 def _binomial(a: float, b: float, x: float, rest: float) -> float:
@@ -146,7 +159,7 @@ def _fraction(first: float, term: Callable[[int], tuple[float, float]]) -> float
         d = 1 / (b + a * d or _TINY)
         c = b + a / c or _TINY
         value *= c * d
-        if abs(c * d - 1) <= 2 * _EPSILON:
+        if abs(c * d - 1) <= _ENOUGH:
             break
     return value
 

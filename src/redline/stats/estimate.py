@@ -9,7 +9,15 @@ import numpy as np
 
 from redline.model import Estimate, Metric, Verdict
 from redline.stats.distributions import pairs_of, t_quantile, t_tail
-from redline.stats.samples import CONFIDENCE, Floats, LogRatios, Quantiles, Sample, resamples
+from redline.stats.samples import (
+    CONFIDENCE,
+    Floats,
+    LogRatios,
+    Quantiles,
+    Sample,
+    batch_variances,
+    bootstrap_variances,
+)
 from redline.stats.series import median
 
 ALPHA = 1 - CONFIDENCE
@@ -69,23 +77,14 @@ def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
         return None
     if isinstance(sample, LogRatios) and against is None:  # the closed form of the bootstrap of a mean
         return Spread(float(sample.logs.var(ddof=1)) / sample.n, sample.n - 1)
-    values = sample.resampled
-    if np.minimum.reduce(values) <= 0:
+    if against is None:
+        variance = sample.log_variance
+        return None if variance is None else Spread(variance, sample.n - 1)
+    values, others = sample.resampled, against.resampled
+    if np.minimum.reduce(values) <= 0 or np.minimum.reduce(others) <= 0:
         return None
-    logs = np.log(values)
-    if against is not None:
-        others = against.resampled
-        if np.minimum.reduce(others) <= 0:
-            return None
-        logs -= np.log(others)
-    return Spread(_bootstrap_variance(logs, sample.n), sample.n - 1)
-
-
-def _bootstrap_variance(values: Floats, n: int) -> float:
-    probability = resamples(n).probability
-    off = values - float(values @ probability)
-    off *= off
-    return float(off @ probability) * n / (n - 1)
+    logs = np.log(values) - np.log(others)
+    return Spread(bootstrap_variances(logs[np.newaxis], sample.n)[0], sample.n - 1)
 
 
 def within_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
@@ -104,14 +103,11 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
         if theirs is None or theirs.shape != scores.shape:
             return None
         scores = scores - theirs
-    trials, batches = scores.shape
-    by_batch, by_trial = np.add.reduce(scores, axis=0) / trials, np.add.reduce(scores, axis=1, keepdims=True) / batches
-    residuals = scores - by_batch
-    residuals -= by_trial
-    residuals += np.add.reduce(scores, axis=None) / scores.size
-    residuals *= residuals
-    freedom = (trials - 1) * (batches - 1)
-    return Spread(float(np.add.reduce(residuals, axis=None)) / freedom * trials * batches, freedom)
+        variance = batch_variances(scores[np.newaxis])[0]
+    else:
+        variance = sample.batch_variance
+    freedom = (scores.shape[0] - 1) * (scores.shape[1] - 1)
+    return None if variance is None else Spread(variance, freedom)
 
 
 def over_groups(logs: Floats, groups_of: Sequence[str]) -> Spread | None:
@@ -185,10 +181,16 @@ class Contrast:
 
 def estimate(sample: Sample, metric: Metric) -> Estimate:
     """The metric over these trials together, with its interval; without an interval if n < 2 or it may be zero."""
+    ends, method = interval(sample)
+    return _estimate(sample.value, ends, metric.unit, sample.n, method)
+
+
+def interval(sample: Sample) -> tuple[tuple[float, float] | None, str]:
+    """The ends of its 95% interval, and the method; no ends if n < 2 or it may be zero."""
     value = sample.value
     trials = over_trials(sample)
     if trials is None:
-        return _estimate(value, None, metric.unit, sample.n, METHOD_NONE)
+        return None, METHOD_NONE
     ends = {METHOD: _around(value, trials.reach(sample.resolution))}
     for method, spread in ((METHOD_WITHIN, within_trials(sample)), (METHOD_HOSTS, _over_hosts(sample))):
         if spread is not None:
@@ -196,8 +198,7 @@ def estimate(sample: Sample, metric: Metric) -> Estimate:
     held = sample.held
     if held is not None:
         ends[METHOD_ORDER] = min(held[0], value), max(held[1], value)
-    reached, method = _widest(ends)
-    return _estimate(value, reached, metric.unit, sample.n, method)
+    return _widest(ends)
 
 
 def paired(cell: Sample, baseline: Sample) -> Contrast | None:
@@ -235,7 +236,7 @@ def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimat
     if cell.n > 1:
         # A value lies anywhere in its histogram's slot.
         slots = (cell.resolution * cell.value) ** 2 + (baseline.resolution * baseline.value) ** 2
-        variance = _bootstrap_variance(cell.resampled - baseline.resampled, cell.n) + slots / 12
+        variance = bootstrap_variances((cell.resampled - baseline.resampled)[np.newaxis], cell.n)[0] + slots / 12
         half = t_quantile((1 + CONFIDENCE) / 2, cell.n - 1) * math.sqrt(variance)
     ends = None if half is None else (value - half, value + half)
     method = METHOD_NONE if half is None else METHOD_DIFFERENCE

@@ -53,6 +53,45 @@ def resamples(n: int) -> Resamples:
     return Resamples(weights.astype(np.float64), orders / n**n)
 
 
+def log_variances(values: Floats, n: int) -> list[float | None]:
+    """The bootstrap variances of the logs of statistics by all `resamples` of n trials: shape (statistics, rows).
+
+    None for those that may be zero.
+    """
+    has_zero = np.minimum.reduce(values, axis=1) <= 0
+    logs = np.log(np.where(has_zero[:, np.newaxis], 1.0, values) if has_zero.any() else values)
+    made = bootstrap_variances(logs, n)
+    return [None if zero else variance for zero, variance in zip(has_zero.tolist(), made, strict=True)]
+
+
+def bootstrap_variances(values: Floats, n: int) -> list[float]:
+    """The variances of statistics by all `resamples` of n trials, which are a row each: corrected by n/(n-1)."""
+    probability = resamples(n).probability
+    off = values - np.array([row @ probability for row in values])[:, np.newaxis]
+    off *= off
+    return [float(row @ probability) * n / (n - 1) for row in off]
+
+
+def batch_variances(scores: Floats) -> list[float | None]:
+    """The variances of statistics by the scores of batches: shape (statistics, trials, batches).
+
+    What batches at the same place of all trials share is left out. None for fewer than two trials or batches.
+    """
+    statistics, trials, batches = scores.shape
+    if min(trials, batches) < 2:
+        return [None] * statistics
+    by_batch = np.add.reduce(scores, axis=1, keepdims=True) / trials
+    by_trial = np.add.reduce(scores, axis=2, keepdims=True) / batches
+    size = trials * batches
+    residuals = scores - by_batch
+    residuals -= by_trial
+    residuals += (np.add.reduce(scores.reshape(statistics, size), axis=1) / size)[:, np.newaxis, np.newaxis]
+    residuals *= residuals
+    squares = np.add.reduce(residuals.reshape(statistics, size), axis=1)
+    variances: list[float | None] = (squares / ((trials - 1) * (batches - 1)) * trials * batches).tolist()
+    return variances
+
+
 class Sample(ABC):
     """A metric in the `n` trials of a cell.
 
@@ -76,7 +115,7 @@ class Sample(ABC):
         """
         return None
 
-    @property
+    @cached_property
     def held(self) -> tuple[float, float] | None:
         """The order statistics that enclose the quantile by `CONFIDENCE`, for independent requests; else None."""
         return None
@@ -95,6 +134,16 @@ class Sample(ABC):
     def resampled(self) -> Floats:
         """The statistic of all `resamples` of the trials."""
         return self.at(resamples(self.n).weights)
+
+    @cached_property
+    def log_variance(self) -> float | None:
+        """The bootstrap variance of the statistic's log over at least two trials; None if it may be zero."""
+        return log_variances(self.resampled[np.newaxis], self.n)[0]
+
+    @cached_property
+    def batch_variance(self) -> float | None:
+        """The variance of the statistic's log by its `scores`; None for fewer than two trials or batches."""
+        return None if self.scores is None else batch_variances(self.scores[np.newaxis])[0]
 
 
 class Ratios(Sample):
@@ -148,9 +197,9 @@ class Merged:
         return self.samples[q]
 
     @cached_property
-    def columns(self) -> list[Floats]:
-        """The cumulative counts of each trial."""
-        return [np.ascontiguousarray(column) for column in self.table[1].T]
+    def columns(self) -> Floats:
+        """The cumulative counts of each trial, one trial after the other: shape (trials, buckets)."""
+        return np.ascontiguousarray(self.table[1].T)
 
     @cached_property
     def total(self) -> Floats:
@@ -209,21 +258,23 @@ class Quantiles(Sample):
 
     def at(self, weights: Floats) -> Floats:
         """The quantile of the weighted sum of the histograms, in ns."""
-        return self._search(weights, *self._rows(weights))
+        return self._search(np.ascontiguousarray(weights.T), *self._rows(weights))
 
     def _rows(self, weights: Floats) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
         """The rank of the quantile in every weighted sum, and the buckets that enclose it."""
         rank = ranks(np.full(len(weights), self.q), weights @ self.merged.table[1][-1])
         return rank, *self._bounds(weights, rank)
 
-    def _search(self, weights: Floats, rank: Floats, low: NDArray[np.int64], high: NDArray[np.int64]) -> Floats:
-        """The values at these ranks of the weighted sums, by bisection in all rows at once."""
-        values, cumulative = self.merged.table
-        while np.any(low < high):
-            middle = (low + high) // 2
-            enough = np.einsum("rn,rn->r", weights, cumulative.take(middle, axis=0)) >= rank
-            low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
-        return values[low]
+    def _search(self, by_trial: Floats, rank: Floats, low: NDArray[np.int64], high: NDArray[np.int64]) -> Floats:
+        """The values at these ranks of the sums weighted `by_trial`, by bisection in all of its columns at once."""
+        columns = self.merged.columns
+        last, furthest = low - 1, high - 1  # the last bucket that is known to be too low, and how far it may be
+        step = 1 << int((high - low).max(initial=0)).bit_length() >> 1
+        while step:
+            at = np.minimum(last + step, furthest)
+            last = np.where(np.einsum("nr,nr->r", by_trial, columns.take(at, axis=1)) < rank, at, last)
+            step >>= 1
+        return self.merged.table[0][last + 1]
 
     @classmethod
     def several(cls, merged: Merged, qs: Sequence[float]) -> "list[Quantiles]":
@@ -287,7 +338,7 @@ class Quantiles(Sample):
         scores: Floats = (below.sum() / total.sum() * total - below) * (high - low) / (held[1] - held[0])
         return scores
 
-    @property
+    @cached_property
     def held(self) -> tuple[float, float] | None:
         """The times of the two requests, over all trials together, that enclose the quantile, in ns."""
         if self._held_ranks is None:
@@ -318,10 +369,14 @@ class _SeveralQuantiles:
         columns = [np.searchsorted(column, wanted[:, at]) for at, column in enumerate(self._merged.columns)]
         own = np.stack(columns, axis=1)
         resampled = self._resampled(own, weights)
-        for sample, at, places, found in zip(self._samples, whole, own, resampled, strict=True):
-            sample.value, sample._own, sample.resampled = float(values[at]), places, found  # noqa: SLF001
-            if cumulative[-1].all():
-                sample.by_trial = values[places]
+        variances = log_variances(resampled, len(self._merged.histograms))
+        rows = zip(self._samples, values[whole].tolist(), own, resampled, variances, strict=True)
+        all_have_some, by_trial = cumulative[-1].all(), values[own]
+        for at, (sample, value, places, found, variance) in enumerate(rows):
+            sample.value, sample._own, sample.resampled = value, places, found  # noqa: SLF001
+            sample.log_variance = variance
+            if all_have_some:
+                sample.by_trial = by_trial[at]
         self._compute_scores()
 
     def _resampled(self, own: NDArray[np.int64], weights: Floats) -> Floats:
@@ -335,24 +390,30 @@ class _SeveralQuantiles:
         low[short | over], high[short | over] = 0, len(cumulative) - 1
         rows, n = len(weights), len(self._samples)
         ends = np.repeat(low, rows), np.repeat(high, rows)
-        found = self._samples[0]._search(np.tile(weights, (n, 1)), rank.ravel(), *ends)  # noqa: SLF001
+        by_trial = np.tile(np.ascontiguousarray(weights.T), (1, n))
+        found = self._samples[0]._search(by_trial, rank.ravel(), *ends)  # noqa: SLF001
         return found.reshape(n, rows)
 
     def _compute_scores(self) -> None:
         held = [sample._held_ranks if 0 < sample.q < 1 else None for sample in self._samples]  # noqa: SLF001 - of our own module
-        known = [at for at, ends in enumerate(held) if ends is not None]
-        if not known or self._merged.batches < 2 or self._merged.batch_totals.sum() == 0:
+        known = [sample for sample, ends in zip(self._samples, held, strict=True) if ends is not None]
+        if not known:
             return
-        ends = np.array([held[at] for at in known])
-        spans = np.log(self._merged.table[0][np.searchsorted(self._merged.total, ends)])
-        counts = self._merged.intervals.counts_up_to_each([self._samples[at].value for at in known])
+        ends = np.array([ranks for ranks in held if ranks is not None])
+        times = self._merged.table[0][np.searchsorted(self._merged.total, ends)]
+        for sample, (low, high) in zip(known, times.tolist(), strict=True):
+            sample.held = low, high
+        if self._merged.batches < 2 or self._merged.batch_totals.sum() == 0:
+            return
+        spans = np.log(times)
+        counts = self._merged.intervals.counts_up_to_each([sample.value for sample in known])
         below, total = self._merged.by_batch(counts), self._merged.batch_totals
         share = below.sum(axis=(1, 2)) / total.sum()
         worth, requests = (spans[:, 1] - spans[:, 0]), (ends[:, 1] - ends[:, 0])
         over = share[:, np.newaxis, np.newaxis] * total - below
         scores = over * worth[:, np.newaxis, np.newaxis] / requests[:, np.newaxis, np.newaxis]
-        for at, own in zip(known, scores, strict=True):
-            self._samples[at].scores = own
+        for sample, own, variance in zip(known, scores, batch_variances(scores), strict=True):
+            sample.scores, sample.batch_variance = own, variance
 
 
 class LogRatios(Sample):

@@ -1,8 +1,7 @@
 """What each metric reads from the recordings of trials."""
 
-import contextlib
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, TypeVar
@@ -86,17 +85,6 @@ def requests_needed(q: float) -> int:
     return 1 if q <= 0.5 else math.ceil(round(FEWEST_BEYOND / (1 - q), 6))
 
 
-def decode_together(recordings: Iterable[Recording]) -> None:
-    """Decode what trials of these recordings read, in one pass; nothing if any of it cannot be decoded."""
-    with contextlib.suppress(ValueError):
-        Histogram.decode_all(part for made in recordings if made.traffic for part in _read_of(made.traffic))
-
-
-def _read_of(traffic: Traffic) -> list[Histogram]:
-    responses = [interval.response for interval in traffic.intervals]
-    return [traffic.response, traffic.service, traffic.lateness, *responses]
-
-
 class Trial:
     """A recording with derived values, computed at most once. It holds large decoded data, so do not keep it."""
 
@@ -106,7 +94,7 @@ class Trial:
         self._increases: dict[tuple[str, Subject], float | None] = {}
         self._made: dict[Hashable, Any] = {}
         if traffic is not None:
-            Histogram.decode_all(_read_of(traffic))
+            Histogram.decode_all(traffic.main_times)
 
     def increase(self, name: str, subject: Subject) -> float | None:
         """The growth of a counter over the measurement window; None if it is not known."""
@@ -126,6 +114,11 @@ class Trial:
     def intervals(self) -> tuple[Interval, ...]:
         """The intervals of the traffic; empty without traffic."""
         return self.traffic.intervals if self.traffic else ()
+
+    @cached_property
+    def totals(self) -> list[int]:
+        """The requests in every interval that have an outcome."""
+        return [interval.counts.outcomes.total for interval in self.intervals]
 
     @cached_property
     def interval_quantiles_ns(self) -> list[tuple[int, int, int]]:

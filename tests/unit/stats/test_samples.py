@@ -8,7 +8,17 @@ import pytest
 
 from redline.model import Histogram
 from redline.stats.distributions import quantile_ranks
-from redline.stats.samples import DRAWS, LogRatios, Merged, Quantiles, Ratios, batch_sums, pooled, resamples
+from redline.stats.samples import (
+    DRAWS,
+    LogRatios,
+    Merged,
+    Quantiles,
+    Ratios,
+    batch_sums,
+    log_variances,
+    pooled,
+    resamples,
+)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
@@ -126,6 +136,24 @@ def with_parts(seed: int, trials: int = 3, batches: int = 4) -> Merged:
     rng = np.random.default_rng(seed)
     made = [[Histogram.of(rng.exponential(1e6 * (1 + at), 400)) for at in range(batches)] for _ in range(trials)]
     return Merged([Histogram.merged(own) for own in made], made)
+
+
+@pytest.mark.parametrize("trials", [2, 3, 5])
+def test_several_quantiles_vary_as_each_by_itself(trials: int) -> None:
+    qs = (0.5, 0.9, 0.99)
+    for sample, q in zip(Quantiles.several(with_parts(5, trials), qs), qs, strict=True):
+        alone = Quantiles(with_parts(5, trials), q)
+        assert sample.log_variance == alone.log_variance
+        assert sample.batch_variance == pytest.approx(alone.batch_variance)
+        assert sample.held == alone.held
+
+
+def test_a_statistic_that_may_be_zero_has_no_variance_of_its_log() -> None:
+    some, none = log_variances(np.array([[1.0, 2.0, 4.0], [0.0, 1.0, 2.0]]), 2)
+    assert some == pytest.approx(math.log(2) ** 2), (
+        "a quarter of the resamples is a step away on either side, and n / (n - 1) is 2"
+    )
+    assert none is None
 
 
 def test_a_batch_of_a_quantile_counts_by_its_excess_below_it() -> None:
