@@ -44,10 +44,10 @@ fn talking(parts: &'static [&'static str], ends: bool) -> (Server, Heard) {
             said.push(first.clone() + &parts.concat());
             drop(said);
             let tokens: String = [&*first].iter().chain(parts).map(|part| token(part)).collect();
-            let (role, usage) = (chunk(r#"{"delta": {"text": null}}"#), chunk(r#"{"tokens": 3}"#));
-            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Turn: 1\r\nSet-Cookie: sid=7\r\n\
+            let (role, number) = (chunk(r#"{"delta": {"text": null}}"#), chunk(r#"{"tokens": 3}"#));
+            let opening = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Turn: 1\r\nSet-Cookie: sid=7\r\n\
                         Transfer-Encoding: chunked\r\n\r\n";
-            peer.say(&format!("{head}{role}{tokens}{usage}"))?;
+            peer.say(&format!("{opening}{role}{tokens}{number}"))?;
             if !ends {
                 peer.stall();
                 return Ok(());
