@@ -155,6 +155,8 @@ struct RawStream {
     stall_ns: Option<u64>,
     #[serde(default)]
     stall_fails: bool,
+    #[serde(default)]
+    every_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -222,6 +224,8 @@ pub struct Stream {
     pub stall_ns: Option<u64>,
     /// A stall ends the request as `timeout`.
     pub stall_fails: bool,
+    /// The server sends a message each of these times: how far off they are is counted.
+    pub every_ns: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -448,12 +452,12 @@ fn body_of(
 
 impl RawStream {
     fn check(self, place: &str, timestamp: Option<Timestamp>, text: Option<&Pointer>) -> Result<Stream, EngineError> {
-        let Self { events, message, amount, last, good, until, for_ns, stall_ns, stall_fails } = self;
+        let Self { events, message, amount, last, good, until, for_ns, stall_ns, stall_fails, every_ns } = self;
         if until == Some(0) {
             let message = "0 events are none to wait for";
             return Err(bad(&format!("{place}.until"), message, "give a number, or null for the whole stream"));
         }
-        for (field, ns) in [("for_ns", for_ns), ("stall_ns", stall_ns)] {
+        for (field, ns) in [("for_ns", for_ns), ("stall_ns", stall_ns), ("every_ns", every_ns)] {
             if ns.is_some_and(|ns| !(1..=LONGEST_NS).contains(&ns)) {
                 let message = format!("it is not between 1 and {LONGEST_NS}");
                 return Err(bad(&format!("{place}.{field}"), &message, "durations are in nanoseconds"));
@@ -486,7 +490,7 @@ impl RawStream {
             .keep()
         });
         let least = until.unwrap_or(u64::from(messages.is_some_and(MessageRules::are_needed)));
-        Ok(Stream { kind, messages, least, has_last, good, until, for_ns, stall_ns, stall_fails })
+        Ok(Stream { kind, messages, least, has_last, good, until, for_ns, stall_ns, stall_fails, every_ns })
     }
 }
 
