@@ -42,7 +42,7 @@ def test_each_push_but_the_first_is_counted_where_a_schedule_is_given(oracle: Pa
 def test_planted_jitter_is_found(oracle: Path) -> None:
     """Half of the pushes are 5 ms late. The medians of three tries: the machine may do something else during one."""
     tries = [pushed(oracle, 20 * MS).jitter for _ in range(3)]
-    calm, late = (statistics.median(one.quantile_ns(q) for one in tries if one) for q in (0.25, 0.75))
+    calm, late = (statistics.median(one.quantile_ns(q) for one in tries if one) for q in (0.25, 0.6))
     assert calm <= 0.5 * MS
     assert abs(late - 5 * MS) <= 0.5 * MS
 
