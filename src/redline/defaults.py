@@ -17,6 +17,7 @@ DuetMetric: TypeAlias = Literal[
     "per-message p50",
     "push p50",
     "push p99",
+    "jitter p99",
 ]
 """What verdicts may be about: CPU time per request, throughput, or a percentile of times."""
 

@@ -128,3 +128,23 @@ def test_a_limit_holds_for_messages(redline: Redline) -> None:
     (cell,) = LimitReport.model_validate(done.json).cells
     states = [state.state for probe in cell.probes for state in probe.counts]
     assert "met" in states, done.out
+
+
+def test_a_limit_says_how_many_users_are_under_way_at_once(redline: Redline, oracle: Path) -> None:
+    """Conversations wait for one worker, 5 ms each, and take 120 ms then: 200/s are the most, which are 25 users."""
+    queue = ["deterministic", "--service", "5ms", "--events", "12", "--tokens", "--event-gap", "10ms"]
+    objective = ["--objective", "first-message p95 < 100ms"]
+    with running(oracle, *queue) as server:
+        probes = ["-d", "2s", "--warmup", "100ms", "--probes", "4", "--start", "60"]
+        done = redline("limit", server.url, "--events", "openai", *objective, *probes, "--json")
+    assert done.code in {0, 1, 3}, done.err
+    (cell,) = LimitReport.model_validate(done.json).cells
+    (limit,) = cell.limits
+    known = [
+        (rate, users)
+        for rate, users in ((limit.passed_per_s, limit.passed_users), (limit.failed_per_s, limit.failed_users))
+        if rate is not None
+    ]
+    assert known, cell.reason
+    assert all(users is not None and users / rate > 0.12 for rate, users in known)
+    assert limit.passed_per_s is None or limit.passed_per_s <= 200

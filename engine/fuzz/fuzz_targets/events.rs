@@ -15,6 +15,7 @@ static RULES: LazyLock<MessageRules> = LazyLock::new(|| {
         last_data: vec![b"[DONE]".to_vec()],
         last_events: vec![b"stop".to_vec()],
         timestamp: None,
+        text: places("/choices/0/delta/content").pop(),
     }
 });
 

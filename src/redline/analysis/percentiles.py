@@ -94,6 +94,7 @@ def stream_report(
         slowest_gap=percentiles(streams.slowest_gap or Histogram()),
         per_message=percentiles(streams.per_message or Histogram()),
         push=percentiles(streams.push or Histogram()),
+        jitter=percentiles(streams.jitter or Histogram()),
         aside=streams.aside,
         amount=streams.amount,
         amount_per_s=streams.amount / seconds if seconds and streams.amount else None,

@@ -323,6 +323,10 @@ def _refuse_what_cannot_be(sets: Sets, suite: Suite) -> None:
     if long := next((rule for rule in suite.abort_when if rule.for_ns > shortest_ns), None):
         message = f"`{long.text}` cannot end a probe of {duration(shortest_ns)}, the shortest there may be"
         raise UsageError(message, hint="shorten its time, or make probes longer")
+    if (longest_ns := max(scenario.longest_stream_ns for scenario in suite.scenarios)) > shortest_ns:
+        message = f"users who stay for {duration(longest_ns)} have not all joined when a probe ends, which takes "
+        hint = "let them stay for a shorter time, or make probes longer"
+        raise UsageError(message + duration(shortest_ns), hint=hint)
     if once := next((scenario.name for scenario in suite.scenarios if scenario.takes_rows_once), None):
         message = f"`{once}` takes no row twice, and every probe of a search begins with the first"
         raise UsageError(message, hint="write `use: turn`")

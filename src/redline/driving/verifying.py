@@ -282,6 +282,8 @@ def _first_difference(names: tuple[str, str], first: Checked, second: Checked) -
 def verify_within_s(cell: Cell) -> float:
     """Return the time limit for an answer that is compared."""
     shortest, longest = VERIFY_WITHIN_S
+    if cell.scenario.journey is not None and cell.scenario.journey.gathers:
+        return longest + cell.scenario.longest_stream_ns / 1e9
     return min(max(cell.timeout_ns / 1e9, shortest), longest)
 
 

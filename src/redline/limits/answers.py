@@ -1,6 +1,7 @@
 """The published form of a search: its answers and probes, with the curve, the knee and the overload test."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import log
 
 from redline.analysis.bounds import Times
 from redline.analysis.percentiles import LoadedRequests, request_reports
@@ -65,6 +66,8 @@ def answer(limit: Limit, search: Search, seen_by: Seen) -> LimitAnswer:
         binds_alone=limit.binds_alone,
         passed_speed=_speed(limit.low_per_s, search),
         failed_speed=_speed(limit.high_per_s, search),
+        passed_users=_users(limit.low_per_s, search),
+        failed_users=_users(limit.high_per_s, search),
         met_at_per_s=met_at,
         missed_at_per_s=missed_at,
         doubts=tuple(seen_by.doubts(limit.name, limit.low_per_s, limit.high_per_s, changed, modelled=limit.modelled)),
@@ -75,6 +78,19 @@ def answer(limit: Limit, search: Search, seen_by: Seen) -> LimitAnswer:
 def _speed(rate_per_s: float | None, search: Search) -> float | None:
     recorded_per_s = search.settings.recorded_per_s
     return None if rate_per_s is None or recorded_per_s is None else rate_per_s / recorded_per_s
+
+
+def _users(rate_per_s: float | None, search: Search) -> float | None:
+    """How many conversations are under way at once at a rate: times how long they took in the probes nearest to it.
+
+    None for other requests, of several, or if the server kept up with no rate that was tried. Source: Little (1961).
+    """
+    steady = [seen for seen in search.evidence if not overloaded(seen) and seen.response.count]
+    if rate_per_s is None or not steady or not all(seen.messages and not seen.requests for seen in steady):
+        return None
+    nearest = min(steady, key=lambda seen: abs(log(seen.rate_per_s / rate_per_s)))
+    near = [seen.response for seen in steady if seen.rate_per_s == nearest.rate_per_s]
+    return rate_per_s * Histogram.merged(near).mean_ns / 1e9
 
 
 def probe(  # noqa: PLR0913

@@ -30,6 +30,7 @@ class Metric(StrEnum):
     PER_MESSAGE_P50 = "per-message p50"
     PUSH_P50 = "push p50"
     PUSH_P99 = "push p99"
+    JITTER_P99 = "jitter p99"
     CPU_PER_REQUEST = "cpu-per-request"
     MEMORY = "memory"
 
@@ -41,7 +42,7 @@ class Metric(StrEnum):
     @property
     def is_of_messages(self) -> bool:
         """Whether only conversations have it."""
-        return self.value.startswith(("first-message", "gap", "per-message", "push"))
+        return self.value.startswith(("first-message", "gap", "per-message", "push", "jitter"))
 
     @property
     def words(self) -> str:

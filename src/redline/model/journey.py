@@ -26,6 +26,7 @@ class TakenValue(Frozen):
     from_header: str | None = omitted_if_default(None, "the name of a header")
     from_cookie: str | None = omitted_if_default(None, "the name of a cookie that the answer sets")
     from_regex: str | None = omitted_if_default(None, "a regular expression; its first group, or all that matches")
+    from_text: str | None = omitted_if_default(None, "a JSON Pointer into messages, whose strings are one text")
 
     @model_validator(mode="after")
     def _one_source(self) -> "TakenValue":
@@ -35,12 +36,13 @@ class TakenValue(Frozen):
 
     @property
     def sources(self) -> dict[str, str]:
-        """The source, by its kind: `json`, `header`, `cookie` or `regex`."""
+        """The source, by its kind: `json`, `header`, `cookie`, `regex` or `text`."""
         by_kind = {
             "json": self.from_json,
             "header": self.from_header,
             "cookie": self.from_cookie,
             "regex": self.from_regex,
+            "text": self.from_text,
         }
         return {kind: source for kind, source in by_kind.items() if source is not None}
 
@@ -89,6 +91,11 @@ class Journey(Frozen):
     rows: Rows | None = omitted_if_default(None)
     cookies: bool = omitted_if_default(default=True)
     users: int | None = omitted_if_default(None, "of an open load with `once`; default: its connections", ge=1)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a step carries the text of a conversation on, which therefore is followed to its end."""
+        return any(value.from_text is not None for step in (*self.once, *self.steps) for value in step.take)
 
     @property
     def pauses(self) -> bool:

@@ -89,6 +89,10 @@ class LimitAnswer(Frozen):
         None, "of a recording: how much faster than recorded it was sent at `passed_per_s`, which is its mean"
     )
     failed_speed: float | None = omitted_if_default(None, "of a recording: the same for `failed_per_s`")
+    passed_users: float | None = omitted_if_default(
+        None, "of conversations: how many are under way at once at `passed_per_s`, by Little's law"
+    )
+    failed_users: float | None = omitted_if_default(None, "of conversations: the same for `failed_per_s`")
     met_at_per_s: float | None = omitted_if_default(None, "the highest rate at which a probe met it, if any did")
     missed_at_per_s: float | None = omitted_if_default(None, "the lowest rate at which a probe missed it, if any did")
     doubts: tuple[str, ...] = omitted_if_default(

@@ -47,6 +47,13 @@ MessageMetric = Literal[
     "push p99",
     "push p99.9",
     "push max",
+    "jitter p50",
+    "jitter p75",
+    "jitter p90",
+    "jitter p95",
+    "jitter p99",
+    "jitter p99.9",
+    "jitter max",
 ]
 """Percentiles of the times of messages that objectives and conditions are about."""
 
@@ -56,6 +63,7 @@ _TIMES = {
     "slowest-gap": "slowest_gap",
     "per-message": "per_message",
     "push": "push",
+    "jitter": "jitter",
 }
 MESSAGE_TIMES = tuple(_TIMES)
 """The times of messages, by the names that objectives use."""
@@ -164,6 +172,7 @@ class Stream(Frozen):
     for_ns: int | None = omitted_if_default(None, "the request is complete so long after the head", ge=1)
     stall_ns: int | None = omitted_if_default(None, ge=1)
     stall_fails: bool = omitted_if_default(default=False, description="whether a stall ends the request as a timeout")
+    every_ns: int | None = omitted_if_default(None, "the schedule of the server, which sends a message each time", ge=1)
 
     @property
     def is_bounded(self) -> bool:
@@ -212,6 +221,9 @@ class StreamTraffic(Frozen):
     push: Histogram | None = omitted_if_default(
         None, "the difference of our clock and the server's in each message that states it, without its sign"
     )
+    jitter: Histogram | None = omitted_if_default(
+        None, "how far messages are from their times on the schedule that the first of their stream began, without sign"
+    )
     read_lateness: Histogram | None = omitted_if_default(
         None, "from the arrival of messages to the read that found them; empty if the kernel did not say"
     )
@@ -237,6 +249,7 @@ class StreamTraffic(Frozen):
             slowest_gap=_all_of(part.slowest_gap for part in known),
             per_message=_all_of(part.per_message for part in known),
             push=_all_of(part.push for part in known),
+            jitter=_all_of(part.jitter for part in known),
             read_lateness=_all_of(part.read_lateness for part in known),
             blurred=sum(part.blurred for part in known),
         )
@@ -286,6 +299,9 @@ class StreamReport(Frozen):
     push: tuple[Percentile, ...] = omitted_if_default(
         (), "the one-way time of each message that states the server's clock, without its sign; ns"
     )
+    jitter: tuple[Percentile, ...] = omitted_if_default(
+        (), "how far each message after the first was from the schedule that the first began, without its sign; ns"
+    )
     aside: int = omitted_if_default(0, "messages that arrived in the measurement and do not count")
     amount: int = omitted_if_default(0, "how much the messages hold that arrived in the measurement")
     amount_per_s: float | None = omitted_if_default(None, "absent in duets, and where messages hold no amount")
@@ -303,5 +319,6 @@ class StreamReport(Frozen):
             "slowest_gap": bounded(self.slowest_gap, later),
             "per_message": bounded(self.per_message, later),
             "push": bounded(self.push, later),
+            "jitter": bounded(self.jitter, later),
         }
         return self.model_copy(update=times)

@@ -22,7 +22,7 @@ _NUMBERS: dict[Metric, Numbers] = {
 
 def numbers_of(metric: Metric) -> Numbers:
     """The group of a metric; the mean and percentiles are response times, as is the first message."""
-    if metric.value.startswith(("gap", "per-message", "push")):
+    if metric.value.startswith(("gap", "per-message", "push", "jitter")):
         return "message times"
     return _NUMBERS.get(metric, "response times")
 

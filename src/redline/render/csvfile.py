@@ -315,6 +315,7 @@ def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:
             ("slowest-gap", streams.slowest_gap),
             ("per-message", streams.per_message),
             ("push", streams.push),
+            ("jitter", streams.jitter),
         ):
             known = {point.q: point for point in points}
             numbers += [(f"{name}-{quantile_name(q)}", "ns", known.get(q)) for q in PERCENTILES]

@@ -253,12 +253,17 @@ def answer_text(answer: LimitAnswer) -> str:
     """`met up to 1,720/s, missed from 1,817/s (±2.7%)`; for an unknown side, what is known of it."""
     met = "up to where it is met is not known" if answer.met_somewhere else "met at no rate that was tried"
     if answer.passed_per_s is not None:
-        met = f"met up to {paced(rate_text(answer.passed_per_s), answer.passed_speed)}"
+        met = f"met up to {paced(rate_text(answer.passed_per_s), answer.passed_speed)}{_at_once(answer.passed_users)}"
     missed = "from where it is missed is not known" if answer.missed_somewhere else "missed at none"
     if answer.failed_per_s is not None:
-        missed = f"missed from {paced(rate_text(answer.failed_per_s), answer.failed_speed)}"
+        pace = paced(rate_text(answer.failed_per_s), answer.failed_speed)
+        missed = f"missed from {pace}{_at_once(answer.failed_users)}"
     width = half_width(answer)
     return f"{met}, {missed} ({width})" if width else f"{met}, {missed}"
+
+
+def _at_once(users: float | None) -> str:
+    return "" if users is None else f" ({users:,.0f} users at once)"
 
 
 def half_width(answer: LimitAnswer) -> str:

@@ -130,7 +130,7 @@ def _percentiles(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Table:
     if cell.streams is not None:
         times |= {"first message": cell.streams.first_event, "between messages": cell.streams.gaps}
         times |= {"slowest gap": cell.streams.slowest_gap, "per message": cell.streams.per_message}
-        times |= {"one way": cell.streams.push}
+        times |= {"one way": cell.streams.push, "jitter": cell.streams.jitter}
     return times_table(times, None if whole else _AT_A_GLANCE)
 
 

@@ -18,6 +18,7 @@ _TIMES = {
     "slowest gap": "The slowest gap of each conversation",
     "per message": "For each message after the first",
     "one way": "From the server's clock in each message to ours",
+    "jitter": "Off the server's schedule, which the first message of a conversation began",
 }
 _TEXT = (
     "Over all used trials together, or all starts of a duet, whose slices give no rate. The time to the first message "
@@ -107,7 +108,8 @@ def _row(streams: StreamReport) -> dict[str, str]:
         "ended early": fmt.integer(streams.early) if streams.early else "",
         "good": "" if streams.goodput is None else percent(streams.goodput),
     }
-    all_times = (streams.first_event, streams.gaps, streams.slowest_gap, streams.per_message, streams.push)
+    early = (streams.first_event, streams.gaps, streams.slowest_gap, streams.per_message)
+    all_times = (*early, streams.push, streams.jitter)
     for times, points in zip(_TIMES, all_times, strict=True):
         signs = {point.q: fmt.point_sign(point) for point in points}
         known |= {f"{times} {name}": signs.get(q, "") for q, name in zip(_SHARES, _NAMES, strict=True)}

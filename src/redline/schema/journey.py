@@ -16,7 +16,7 @@ from redline.schema.types import BY_FORM, MAPPING, PLAIN, Schema
 
 _STEP_NAME = r"^[A-Za-z][A-Za-z0-9_-]*( [A-Za-z0-9_-]+)*$"  # of several words, if need be
 _VALUE_NAME = r"^[A-Za-z_][A-Za-z0-9_.-]*$"
-_SOURCES = ("json", "header", "cookie", "regex")
+_SOURCES = ("json", "header", "cookie", "regex", "text")
 _NOT_IN_RUST = re.compile(r"\\[^1-9]|(\(\?(?:<?[=!]|>)|\\[1-9])")  # look-around, atomic groups, back-references
 
 
@@ -29,7 +29,7 @@ def _rust_regex(pattern: str) -> str:
 
 
 class TakenSchema(Schema):
-    """Where a value of an answer stands: exactly one of json, header, cookie and regex."""
+    """Where a value of an answer stands: exactly one of json, header, cookie, regex and text."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in _SOURCES]})
 
@@ -46,6 +46,11 @@ class TakenSchema(Schema):
         description="a regular expression for the body: the value is its first group, or all that matches",
         examples=['name="csrf" value="([^"]+)"'],
     )
+    text: Annotated[str, Field(pattern=POINTER)] | None = Field(
+        default=None,
+        description="a JSON Pointer into the messages of a conversation: the strings there, one after the other",
+        examples=["/choices/0/delta/content"],
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> "TakenSchema":
@@ -57,7 +62,7 @@ class TakenSchema(Schema):
     @property
     def sources(self) -> dict[str, str]:
         """The source, by its key."""
-        fields = zip(_SOURCES, (self.json_pointer, self.header, self.cookie, self.regex), strict=True)
+        fields = zip(_SOURCES, (self.json_pointer, self.header, self.cookie, self.regex, self.text), strict=True)
         return {key: source for key, source in fields if source is not None}
 
 
@@ -102,10 +107,16 @@ class StepSchema(OneRequestSchema):
         return self
 
     @model_validator(mode="after")
-    def _no_stream(self) -> Self:
-        if self.stream is not None:
-            hint = "leave `stream` out, or load the stream by itself"
-            raise WrongValueError("a step of a journey cannot be a stream of events", hint, field="stream")
+    def _takes_what_is_kept(self) -> Self:
+        sources = [source for value in self.take.values() for source in value.sources]
+        if self.stream is None and "text" in sources:
+            hint = "say which with `stream`, such as `stream: openai`, or take it by `json`"
+            raise WrongValueError("a `text` is gathered from the messages of a conversation", hint, field="take")
+        if self.stream is not None and {"json", "regex"} & {*sources}:
+            hint = "take a `text`, a `header` or a `cookie`"
+            raise WrongValueError("the messages of a conversation are not kept as a body", hint, field="take")
+        if len({value.text for value in self.take.values() if value.text}) > 1:
+            raise WrongValueError("one text is gathered of a conversation", "take a single `text`", field="take")
         return self
 
 

@@ -134,6 +134,11 @@ class FollowedSchema(Schema):
         description="a longer time without an event is counted; {after: 2s, fails: true}: and ends the request",
         examples=["2s"],
     )
+    every: StreamTime | None = Field(
+        default=None,
+        description="the schedule of the server, which sends a message each time: how far off they are is its jitter",
+        examples=["100ms"],
+    )
 
     def stream(self, events: EventKind) -> Stream:
         """The value of the model."""
@@ -148,6 +153,7 @@ class FollowedSchema(Schema):
             for_ns=self.lasts,
             stall_ns=after,
             stall_fails=fails,
+            every_ns=self.every,
         )
 
 
@@ -185,7 +191,7 @@ def _listed(written: str | list[str] | None) -> tuple[str, ...]:
     return () if written is None else (written,) if isinstance(written, str) else tuple(written)
 
 
-_KEYS = "until|for|stall|stall-fails|message|amount|good|timestamp"
+_KEYS = "until|for|every|stall|stall-fails|message|amount|good|timestamp"
 _WORDS = re.compile(rf"(?P<events>sse|ndjson|chunks|openai|anthropic|messages)(?P<rest>(\s+({_KEYS})\s+\S+)*)\s*")
 
 
@@ -215,7 +221,7 @@ def read_stream(text: str) -> dict[str, object]:
     if not match:
         hint = (
             "write `sse`, `ndjson`, `chunks`, `openai`, `anthropic` or, of a WebSocket, `messages`, and then "
-            "`until 20`, `for 10s`, `stall 2s`, `stall-fails 2s`, `message /content`, `amount /tokens`, "
+            "`until 20`, `for 10s`, `every 100ms`, `stall 2s`, `stall-fails 2s`, `message /content`, `amount /tokens`, "
             "`good gap<60ms` or `timestamp /at:ms`"
         )
         raise WrongValueError(f"`{clip(text)}` is not a stream of events", hint)

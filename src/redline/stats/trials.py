@@ -49,6 +49,7 @@ MESSAGE_QUANTILES = {
     Metric.PER_MESSAGE_P50: ("per-message", 0.5),
     Metric.PUSH_P50: ("push", 0.5),
     Metric.PUSH_P99: ("push", 0.99),
+    Metric.JITTER_P99: ("jitter", 0.99),
 }
 """The times of messages, and their quantile, of metrics that only conversations have."""
 

@@ -81,7 +81,9 @@ def test_where_times_are_not_known_neither_are_gaps_and_goodput(kind: FindingKin
     assert judged(text, kind) == f"not known hidden by {kind}"
 
 
-@pytest.mark.parametrize("text", ["goodput > 50%", "goodput > 70%", "gap p50 < 3ms", "push p50 < 1ms"])
+@pytest.mark.parametrize(
+    "text", ["goodput > 50%", "goodput > 70%", "gap p50 < 3ms", "push p50 < 1ms", "jitter p50 < 1ms"]
+)
 def test_messages_that_are_read_late_hide_gaps_pushes_and_goodput(text: str) -> None:
     assert judged(text, "late-reads") == "not known hidden by late-reads"
 

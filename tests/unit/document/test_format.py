@@ -135,6 +135,7 @@ def test_every_metric_has_a_name_and_its_unit_a_scale() -> None:
     assert [fmt.label(metric) for metric in Metric] == [
         *("throughput", "transfer rate", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99"),
         *("first-message p50", "first-message p95", "gap p50", "gap p99", "per-message p50", "push p50", "push p99"),
+        "jitter p99",
         *("CPU per request", "memory"),
     ]
     assert [fmt.amount(1500, unit) for unit in dict.fromkeys(metric.unit for metric in Metric)] == [

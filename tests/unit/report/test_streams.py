@@ -48,6 +48,21 @@ def test_what_does_not_count_is_shown_apart() -> None:
     )
 
 
+def test_jitter_is_known_where_a_schedule_is() -> None:
+    streams = _streams(40, 4, 36).model_copy(update={"jitter": Histogram.of([5_000_000] * 36)})
+    report = stream_report([streams], 2.0)
+    assert report
+    assert {point.q: point.ns for point in report.jitter}[0.5] == pytest.approx(5_000_000, rel=0.01)
+    assert report.bounded(None, "unknown").jitter == ()
+    merged = StreamTraffic.merged([streams, streams])
+    assert merged
+    assert merged.jitter is not None
+    assert merged.jitter.count == 72
+    earlier = stream_report([_streams(40, 4, 36)], 2.0)
+    assert earlier
+    assert earlier.jitter == ()
+
+
 def test_earlier_recordings_have_no_slowest_gaps() -> None:
     now = _streams(20, 4, 16).model_copy(update={"counted": 20, "slowest_gap": Histogram.of([1] * 4)})
     merged = StreamTraffic.merged([now, _streams(1, 1, 0)])

@@ -161,6 +161,6 @@ def test_every_example_of_the_reference_page_fits() -> None:
     reader = YAML(typ="safe", pure=True)
     whole = {"servers": ["a.b"], "scenarios": ["A"], "loads": {"a": {"closed": {"users": 1}, "for": "1s"}}}
     examples = [block.split("```")[0] for block in page.split("```yaml\n")[1:]]
-    assert len(examples) == 16
+    assert len(examples) == 17
     for example in examples:
         validator.validate({**whole, **reader.load(example)})

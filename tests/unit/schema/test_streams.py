@@ -27,6 +27,13 @@ def test_a_stream_of_a_suite_is_that_of_the_flag(tmp_path: Path) -> None:
     assert read_stream("sse until 20 stall 2s") == {"events": "sse", "until": 20, "stall": "2s"}
 
 
+def test_a_stream_may_have_a_schedule(tmp_path: Path) -> None:
+    read_it = read(tmp_path, SUITE.replace("stall: 2s", "every: 100ms"))
+    assert read_it is not None
+    assert read_it.for_engine()["every_ns"] == 100_000_000
+    assert read_stream("messages until 5 every 100ms") == {"events": "messages", "until": 5, "every": "100ms"}
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from redline.cli.command_line import app
 from redline.driving.protocol import check_journey, deadline_ns, job, loggable_job
+from redline.driving.verifying import verify_within_s
 from redline.errors import DriveError, UsageError
 from redline.model import Journey, Scenario, Suite
 from redline.ports import Drive, Endpoint
@@ -378,3 +379,50 @@ def test_requests_outside_journeys_have_json_and_forms(tmp_path: Path) -> None:
         ('{"a":[1,null,"ü"]}'.encode(), {"Content-Type": "application/json"}),
         (b'"x"', {"content-type": "a/b"}),
     ]
+
+
+TURNS = """\
+servers: [{name: own, url: "http://127.0.0.1:8099"}]
+scenarios:
+  - name: Chat
+    journey:
+      steps:
+        - {name: ask, post: /chat, json: {stream: true}, stream: openai,
+           take: {answer: {text: /choices/0/delta/content}, id: {header: X-Id}}}
+        - {name: ask again, think: 1s, post: /chat, stream: {events: openai, for: 20s},
+           json: {stream: true, messages: [{role: assistant, content: "{take:answer}"}]}}
+loads: {users: {closed: {users: 2}, for: 2s}}
+"""
+
+
+def test_the_text_of_a_conversation_is_carried_on(tmp_path: Path) -> None:
+    suite = read(tmp_path, TURNS)
+    assert journey_of(suite).gathers
+    made = job(drive_of(suite))
+    taken = [
+        {"name": "answer", "from": {"text": "/choices/0/delta/content"}},
+        {"name": "id", "from": {"header": "X-Id"}},
+    ]
+    assert made["journey"]["steps"][0] == {"request": 0, "take": taken}
+    assert [request["stream"]["events"] for request in made["requests"]] == ["sse", "sse"]
+    assert made["requests"][1]["body_escape"] == "json"
+    # The check follows conversations to their end.
+    assert verify_within_s(drive_of(suite).cell) == 50
+    assert verify_within_s(drive_of(read(tmp_path)).cell) <= 30
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "says"),
+    [
+        ("{text: /choices/0/delta/content}", "{json: /id}", "the messages of a conversation are not kept as a body"),
+        ("{text: /choices/0/delta/content}", "{regex: x}", "the messages of a conversation are not kept as a body"),
+        ("{header: X-Id}", "{text: /id}", "one text is gathered of a conversation"),
+        ("stream: openai,", "", "a `text` is gathered from the messages of a conversation"),
+        ("{text: /choices", "{text: choices", "text"),
+    ],
+)
+def test_what_conversations_do_not_keep_is_refused(tmp_path: Path, written: str, instead: str, says: str) -> None:
+    assert written in TURNS
+    with pytest.raises(UsageError) as raised:
+        read(tmp_path, TURNS.replace(written, instead))
+    assert says in str(raised.value)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use redline_wire::{EventKind, KeptBody, KeptFields, MessageCounts, MessageRules, MessageTime, StreamSoFar};
+use redline_wire::{EventKind, KeptBody, KeptFields, MessageCounts, MessageRules, MessageValues, StreamSoFar};
 
 use crate::rule::{Rule, violation};
 
@@ -37,8 +37,8 @@ pub enum Event {
         token: u32,
         /// How much has arrived in all.
         so_far: StreamSoFar,
-        /// The times in messages that arrived since the last event.
-        times: Vec<MessageTime>,
+        /// What was read in messages that arrived since the last event.
+        values: MessageValues,
         /// The next event is the outcome of this token.
         is_last: bool,
     },

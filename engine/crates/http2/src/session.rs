@@ -178,6 +178,12 @@ impl Session {
         }
     }
 
+    /// The fields that are kept of the answer to a request, a line each, until it is complete.
+    #[must_use]
+    pub fn fields(&self, token: u32) -> &[u8] {
+        self.connection.streams().fields(token)
+    }
+
     /// Whether part of an answer that is not complete has arrived.
     #[must_use]
     pub fn is_answering(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use redline_wire::{KeptBody, StreamSoFar};
+use redline_wire::{KeptBody, MessageValues, StreamSoFar};
 use sha2::{Digest, Sha256};
 
 use crate::MOST_KEPT_BYTES;
@@ -86,13 +86,18 @@ impl Slot {
         self.watch.as_ref().is_some_and(|watch| watch.has_news())
     }
 
+    /// The fields of the head that are kept, until the answer is complete.
+    pub fn fields(&self) -> &[u8] {
+        self.watch.as_ref().map_or(&[], |watch| watch.fields())
+    }
+
     /// Report how much of a stream has arrived, if there are news. `is_last`: its outcome follows.
     pub fn report_stream(&mut self, events: &mut Vec<Event>, is_last: bool) {
         if let Some(counted) = self.watch.as_mut().and_then(|watch| watch.take_news()) {
             let (status, body_length) = (self.message.status(), self.message.body_length());
             let so_far = StreamSoFar { status, body_length, messages: counted };
-            let times = self.watch.as_mut().map_or_else(Vec::new, |watch| watch.take_times());
-            events.push(Event::Stream { token: self.token, so_far, times, is_last });
+            let values = self.watch.as_mut().map_or_else(MessageValues::default, |watch| watch.take_values());
+            events.push(Event::Stream { token: self.token, so_far, values, is_last });
         }
     }
 

@@ -105,6 +105,12 @@ impl Streams {
         Some(*stream)
     }
 
+    /// The fields that are kept of the answer to a request, until it is complete.
+    pub fn fields(&self, token: u32) -> &[u8] {
+        let slot = self.slots.iter().find(|(stream, slot)| *stream != 0 && slot.pending() == Some(token));
+        slot.map_or(&[], |(_, slot)| slot.fields())
+    }
+
     fn slot(&mut self, place: Place) -> &mut Slot {
         &mut self.slots[place.0 as usize].1
     }

@@ -1,6 +1,6 @@
 //! What is kept of an answer only where it is requested: its events as they come, and the fields of its head.
 
-use redline_wire::{BodyKind, EventKind, EventReader, KeptFields, MessageCounts, MessageRules, MessageTime};
+use redline_wire::{BodyKind, EventKind, EventReader, KeptFields, MessageCounts, MessageRules, MessageValues};
 
 use crate::event::BodyOptions;
 
@@ -107,10 +107,15 @@ impl Watch {
         self.reader.as_ref().filter(|_| has_news).map(EventReader::counts)
     }
 
-    /// Take the times in messages that counted since the last call.
+    /// Take what was read in messages that counted since the last call.
     #[cold]
-    pub fn take_times(&mut self) -> Vec<MessageTime> {
-        self.reader.as_mut().map_or_else(Vec::new, EventReader::take_times)
+    pub fn take_values(&mut self) -> MessageValues {
+        self.reader.as_mut().map_or_else(MessageValues::default, EventReader::take_values)
+    }
+
+    /// The fields that are kept, until the answer is complete.
+    pub fn fields(&self) -> &[u8] {
+        &self.fields
     }
 
     /// What is shown of a stream that is not as expected: its first message if none counted, or the beginning of what is none.

@@ -187,7 +187,7 @@ const MOST_PUSHES: u64 = 20_000;
 
 fn push_times(given: &mut Given) -> Result<Option<PushTimes>, String> {
     let Some(count) = given.take("--pushes", given::ordinal)? else {
-        let alone = ["--push-every", "--push-delay"].into_iter().find(|name| given.has(name));
+        let alone = ["--push-every", "--push-delay", "--push-jitter"].into_iter().find(|name| given.has(name));
         return alone.map_or(Ok(None), |name| Err(format!("{name} needs --pushes N")));
     };
     if count > MOST_PUSHES {
@@ -195,7 +195,11 @@ fn push_times(given: &mut Given) -> Result<Option<PushTimes>, String> {
     }
     let every_ns = given.need("--pushes", "--push-every D", time_ns)?;
     let delay_ns = given.take("--push-delay", duration_ns)?.unwrap_or(0);
-    Ok(Some(PushTimes { count, every_ns, delay_ns }))
+    let jitter_ns = given.take("--push-jitter", duration_ns)?.unwrap_or(0);
+    if jitter_ns >= every_ns {
+        return Err("--push-jitter is less than --push-every".into());
+    }
+    Ok(Some(PushTimes { count, every_ns, delay_ns, jitter_ns }))
 }
 
 fn content(given: &mut Given, seed: u64, events: Option<EventTimes>) -> Result<Content, String> {

@@ -80,6 +80,8 @@ pub struct PushTimes {
     pub every_ns: u64,
     /// How much earlier than its time each says that it is.
     pub delay_ns: u64,
+    /// How much later than its time every second one is sent.
+    pub jitter_ns: u64,
 }
 
 impl Respondent for Exchange<'_> {

@@ -344,7 +344,8 @@ impl Conversation {
             let says_ns = opened_ns + u128::from(after_ns) - u128::from(times.delay_ns);
             let start = self.answers.len();
             websocket.push(&says_ns.to_string(), &mut self.answers);
-            respondent.push(after_ns, self.answers.len() - start);
+            let late_ns = if nth % 2 == 0 { times.jitter_ns } else { 0 };
+            respondent.push(after_ns + late_ns, self.answers.len() - start);
         }
     }
 

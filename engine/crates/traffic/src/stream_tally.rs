@@ -33,6 +33,8 @@ pub struct StreamTally {
     pub per_message: SparseHistogram,
     /// The difference of our clock and the server's in each message that states it, without its sign.
     pub push: SparseHistogram,
+    /// How far each message after the first is from its time on the schedule that the first began, without a sign.
+    pub jitter: SparseHistogram,
     /// From the arrival of messages to the read that found them, for each read whose bytes the kernel stamped.
     pub read_lateness: SparseHistogram,
     /// Messages that were read together and may have come one by one, as they were read late.
@@ -61,6 +63,8 @@ pub enum StreamNews {
     },
     /// A message has arrived that states the server's clock: ours minus it, in nanoseconds.
     Stated(i128),
+    /// A message has arrived so many nanoseconds before or after its time on the schedule that the first began.
+    OffSchedule(u64),
     /// There was no event for too long.
     Stall,
     /// Messages that do not count have arrived.
@@ -92,7 +96,7 @@ impl StreamNews {
     /// Whether it belongs to the time in which it arrived, whenever its request was due: users may listen for longer than a phase.
     #[must_use]
     pub fn is_of_its_arrival(self) -> bool {
-        matches!(self, Self::Events { is_push: true, .. } | Self::Stated(_))
+        matches!(self, Self::Events { is_push: true, .. } | Self::Stated(_) | Self::OffSchedule(_))
     }
 }
 
@@ -114,6 +118,7 @@ impl StreamTally {
             StreamNews::Aside(_) | StreamNews::Amount(_) => {}
             StreamNews::Ended(ended) => self.count_end(ended),
             StreamNews::Stated(ns) => self.push.record(u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX)),
+            StreamNews::OffSchedule(ns) => self.jitter.record(ns),
             StreamNews::Events { count, since_ns, is_first, blurred, late_ns, .. } => {
                 self.counted += count;
                 self.blurred += blurred;
@@ -167,6 +172,7 @@ impl StreamTally {
         self.slowest_gap.add(&other.slowest_gap);
         self.per_message.add(&other.per_message);
         self.push.add(&other.push);
+        self.jitter.add(&other.jitter);
         self.read_lateness.add(&other.read_lateness);
         self.blurred += other.blurred;
     }

@@ -18,6 +18,9 @@ pub enum Take {
     Cookie(Box<str>),
     /// The first group of the first match in the body, or the match if the expression has no group.
     Regex(Regex),
+    /// The strings at a JSON Pointer in the messages of a stream that count, one after the other: whoever reads the stream
+    /// gathers them.
+    Text(Pointer),
 }
 
 /// Why a place is no place.
@@ -39,6 +42,14 @@ impl Take {
     /// When it is not valid.
     pub fn json(pointer: &str) -> Result<Self, WrongTake> {
         Pointer::parse(pointer).map(Self::Json).ok_or_else(|| WrongTake(format!("{pointer:?} is not a JSON Pointer")))
+    }
+
+    /// At a JSON Pointer (RFC 6901) in the messages of a stream.
+    ///
+    /// # Errors
+    /// When it is not valid.
+    pub fn text(pointer: &str) -> Result<Self, WrongTake> {
+        Pointer::parse(pointer).map(Self::Text).ok_or_else(|| WrongTake(format!("{pointer:?} is not a JSON Pointer")))
     }
 
     /// In a header field.
@@ -74,6 +85,15 @@ impl Take {
         matches!(self, Self::Json(_) | Self::Regex(_))
     }
 
+    /// Where messages have the parts of the text that it gathers, if it does.
+    #[must_use]
+    pub fn gathers(&self) -> Option<&Pointer> {
+        match self {
+            Self::Text(pointer) => Some(pointer),
+            _ => None,
+        }
+    }
+
     /// Whether it reads fields of the head other than cookies.
     #[must_use]
     pub fn reads_fields(&self) -> bool {
@@ -81,7 +101,7 @@ impl Take {
     }
 
     /// Put the value in place of `value`. Returns whether the answer has it. `head` has its fields, a line each, if this
-    /// reads any. Its cookies are in the `jar` already.
+    /// reads any, and `body` the text that was gathered, if this is one. Its cookies are in the `jar` already.
     pub fn take(&self, head: &[u8], body: &[u8], jar: &Jar, now_s: i64, value: &mut Vec<u8>) -> bool {
         let mut put = |found: &[u8]| {
             value.clear();
@@ -89,6 +109,7 @@ impl Take {
         };
         match self {
             Self::Json(pointer) => pointer.text(body).map(|text| put(text.as_bytes())),
+            Self::Text(_) => Some(body).filter(|text| !text.is_empty()).map(put),
             Self::Header(name) => values_in(head, name.as_bytes()).next().map(put),
             Self::Cookie(name) => jar.value(name.as_bytes(), now_s).map(put),
             Self::Regex(regex) => regex
@@ -105,6 +126,7 @@ impl fmt::Display for Take {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Json(pointer) => write!(f, "{pointer} of the body"),
+            Self::Text(pointer) => write!(f, "{pointer} of the messages"),
             Self::Header(name) => write!(f, "the header {name}"),
             Self::Cookie(name) => write!(f, "the cookie {name}"),
             Self::Regex(regex) => write!(f, "a match of {:?} in the body", regex.as_str()),

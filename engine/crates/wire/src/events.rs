@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memchr2};
 
-use crate::messages::{MOST_MESSAGE_BYTES, MessageCounts, MessageRules, MessageTime};
+use crate::messages::{MOST_MESSAGE_BYTES, MessageCounts, MessageRules, MessageValues};
 
 /// What an event of a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +108,8 @@ pub struct EventReader {
     /// No line has ended.
     is_first_line: bool,
     counts: MessageCounts,
-    /// The times in messages that were not yet taken.
-    times: Vec<MessageTime>,
+    /// What was read in messages, and not yet taken.
+    values: MessageValues,
     /// The beginning of the first message, while none counts.
     first: Vec<u8>,
 }
@@ -144,7 +144,7 @@ impl EventReader {
             after_cr: false,
             is_first_line: true,
             counts: MessageCounts { counted: 0, aside: 0, amount: 0, is_finished: false },
-            times: Vec::new(),
+            values: MessageValues { times: Vec::new(), texts: Vec::new() },
             first: Vec::new(),
         }
     }
@@ -155,10 +155,10 @@ impl EventReader {
         self.counts
     }
 
-    /// Take the times in messages that counted since the last call, if the rules have them read.
+    /// Take what the rules have read in messages that counted since the last call.
     #[must_use]
-    pub fn take_times(&mut self) -> Vec<MessageTime> {
-        std::mem::take(&mut self.times)
+    pub fn take_values(&mut self) -> MessageValues {
+        std::mem::take(&mut self.values)
     }
 
     /// The beginning of the first message, if none counted so far.
@@ -306,8 +306,8 @@ impl EventReader {
     /// A message is complete.
     fn message(&mut self, data: &[u8]) {
         let counts = self.counts.message(self.rules, &self.event, data);
-        if counts && let Some(time) = self.rules.and_then(|rules| rules.time_in(data)) {
-            self.times.push(time);
+        if counts && let Some(rules) = self.rules {
+            rules.read(data, &mut self.values);
         }
         if !counts && self.counts.counted == 0 && self.first.is_empty() {
             self.first.extend_from_slice(&data[..data.len().min(SHOWN)]);

@@ -35,7 +35,7 @@ pub use given::GivenValue;
 pub use heads::Heads;
 pub use json::Pointer;
 pub use malformed::{Malformed, Rule};
-pub use messages::{Amount, Counts, MessageCounts, MessageRules, MessageTime, Place};
+pub use messages::{Amount, Counts, MessageCounts, MessageRules, MessageText, MessageTime, MessageValues, Place};
 pub use parser::{Parser, StreamSoFar, values_in};
 pub use payload::Payload;
 pub use record::Record;

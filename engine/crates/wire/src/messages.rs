@@ -1,5 +1,6 @@
 //! Which messages of a stream count, how much they hold, and which of them end a conversation.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 use memchr::memmem::Finder;
@@ -25,10 +26,24 @@ pub struct MessageRules {
     pub last_events: Vec<Vec<u8>>,
     /// Where each message that counts states the server's time.
     pub timestamp: Option<Timestamp>,
+    /// Where each message that counts has a part of the text that is gathered.
+    pub text: Option<Place>,
 }
 
 /// The time that a message states, in nanoseconds since 1970; or how a message begins that states none.
 pub type MessageTime = Result<u64, String>;
+
+/// The part of the text that a message has; or how a message begins that has none.
+pub type MessageText = Result<String, String>;
+
+/// What is read in the messages of a stream that count, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MessageValues {
+    /// The times in them, if they are read.
+    pub times: Vec<MessageTime>,
+    /// The parts of the text, if it is gathered.
+    pub texts: Vec<MessageText>,
+}
 
 /// Which messages count.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +87,11 @@ impl Place {
         let name = pointer.steps().last().filter(|step| step.parse::<usize>().is_err());
         let name = Finder::new(name.map_or("", String::as_str)).into_owned();
         Self { pointer, name }
+    }
+
+    /// The content of the string there.
+    fn string<'a>(&self, data: &'a [u8]) -> Option<Cow<'a, str>> {
+        self.find(data).and_then(scan::string)
     }
 
     /// The text from the value on.
@@ -142,10 +162,26 @@ impl MessageRules {
         rules
     }
 
-    /// Whether messages state the time.
+    /// Whether anything is read in messages.
     #[must_use]
-    pub fn read_times(&self) -> bool {
-        self.timestamp.is_some()
+    pub fn read_values(&self) -> bool {
+        self.timestamp.is_some() || self.text.is_some()
+    }
+
+    /// Read a message that counts.
+    pub(crate) fn read(&self, data: &[u8], values: &mut MessageValues) {
+        values.times.extend(self.time_in(data));
+        values.texts.extend(self.text_in(data));
+    }
+
+    /// The part of the text that a message has; `None` where none is gathered.
+    fn text_in(&self, data: &[u8]) -> Option<MessageText> {
+        let place = self.text.as_ref()?;
+        if data.len() >= MOST_MESSAGE_BYTES {
+            return Some(Ok(String::from_utf8_lossy(data).into())); // It was cut, and is too long for a text.
+        }
+        let text = place.string(data).filter(|text| !text.is_empty()).map(Cow::into_owned);
+        Some(text.ok_or_else(|| shown(&data[..data.len().min(MOST_SHOWN)])))
     }
 
     /// The time that a message states; `None` where none is read.

@@ -9,7 +9,7 @@ use crate::events::EventReader;
 use crate::head::{self, Framing, Head};
 use crate::heads::Heads;
 use crate::malformed::{Malformed, Rule};
-use crate::messages::{MessageCounts, MessageTime};
+use crate::messages::{MessageCounts, MessageValues};
 use crate::record::Record;
 use crate::{MOST_HEAD_BYTES, MOST_KEPT_BODY};
 
@@ -50,8 +50,8 @@ struct Extra {
     body: Vec<u8>,
     /// The events of the present answer, if it is a stream.
     events: Option<EventReader>,
-    /// The times in messages of the last stream that were not yet taken.
-    times: Vec<MessageTime>,
+    /// What was read in messages of the last stream, and not yet taken.
+    values: MessageValues,
     /// The head of the present answer, if its fields are kept.
     head: Vec<u8>,
     record: Option<Box<Record>>,
@@ -151,16 +151,16 @@ impl Parser {
         })
     }
 
-    /// Take the times in messages of the present or the last answer that counted since the last call.
-    pub fn take_times(&mut self) -> Vec<MessageTime> {
+    /// Take what was read in messages of the present or the last answer that counted since the last call.
+    pub fn take_values(&mut self) -> MessageValues {
         let Some(extra) = &mut self.extra else {
-            return Vec::new();
+            return MessageValues::default();
         };
-        let mut times = std::mem::take(&mut extra.times);
-        if let Some(events) = &mut extra.events {
-            times.append(&mut events.take_times());
+        // Those of an answer that has ended are taken before the next begins.
+        match &mut extra.events {
+            Some(events) => events.take_values(),
+            None => std::mem::take(&mut extra.values),
         }
-        times
     }
 
     /// Record the next answer, if its body is hashed, with up to `keeps` bytes of the body.
@@ -348,7 +348,7 @@ impl Parser {
         extra.events =
             options.events.filter(|kind| head.body.is(*kind)).map(|kind| EventReader::new(kind, options.messages));
         extra.body.clear();
-        extra.times.clear();
+        extra.values = MessageValues::default();
     }
 
     fn pass_over(&mut self, interim: Head, at: usize) -> Result<(), Malformed> {
@@ -421,7 +421,7 @@ impl Parser {
         let mut events = extra.events.take()?;
         events.end();
         extra.body.extend_from_slice(events.first());
-        extra.times.append(&mut events.take_times());
+        extra.values = events.take_values();
         Some(events.counts())
     }
 }

@@ -1,5 +1,7 @@
 //! Finds a value in a JSON text without reading what comes after it: what the messages of a stream are looked at with.
 
+use std::borrow::Cow;
+
 use memchr::{memchr, memchr2};
 
 /// The bytes of a text from a place on.
@@ -34,6 +36,20 @@ pub fn is_something(text: &[u8]) -> bool {
         [b't' | b'f' | b'-' | b'0'..=b'9', ..] => true,
         _ => false,
     }
+}
+
+/// The content of the string that begins a text; `None` if none does.
+pub fn string(text: &[u8]) -> Option<Cow<'_, str>> {
+    let mut scan = Scan { bytes: text, at: 0 };
+    if scan.next()? != b'"' {
+        return None;
+    }
+    let has_escapes = scan.string()?;
+    let quoted = text.get(..scan.at)?;
+    if has_escapes {
+        return serde_json::from_slice(quoted).ok().map(Cow::Owned);
+    }
+    std::str::from_utf8(&quoted[1..quoted.len() - 1]).ok().map(Cow::Borrowed)
 }
 
 /// The number that begins a text, without its fraction; `None` if it is negative or no number.

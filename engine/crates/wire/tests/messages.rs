@@ -48,6 +48,25 @@ fn amounts_are_added_or_are_the_most_so_far() {
     assert_eq!(with(Amount::Bytes), lines.iter().map(|line| line.len() as u64).sum::<u64>());
 }
 
+#[test]
+fn texts_are_the_strings_of_messages_that_count() {
+    let rules =
+        MessageRules { counts: Counts::Json(vec![place("/n")]), text: Some(place("/a/0")), ..MessageRules::default() };
+    let mut reader = EventReader::new(EventKind::Ndjson, Some(rules.keep()));
+    let lines = [
+        r#"{"n":1,"a":["x\n\u00e9"]}"#,
+        r#"{"a":["no"]}"#,
+        r#"{"n":1,"a":[7]}"#,
+        r#"{"n":1,"a":[""]}"#,
+        r#"{"n":1,"a":["é"#,
+    ];
+    lines.iter().for_each(|line| reader.data(format!("{line}\n").as_bytes(), false));
+    let nothing = |line: &str| Err(line.to_owned());
+    let expected = [Ok("x\né".to_owned()), nothing(lines[2]), nothing(lines[3]), nothing(lines[4])];
+    assert_eq!(reader.take_values().texts, expected);
+    assert!(reader.take_values().texts.is_empty());
+}
+
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

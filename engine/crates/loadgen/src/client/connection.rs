@@ -1,7 +1,7 @@
 //! One connection to the target: its requests in flight, its parser, and the bytes to write.
 
 use redline_wire::{
-    Answer, Heads, Malformed, MessageTime, ParsedAnswer, Parser, ReadOptions, Record, StreamSoFar, Unfit,
+    Answer, Heads, Malformed, MessageValues, ParsedAnswer, Parser, ReadOptions, Record, StreamSoFar, Unfit,
 };
 
 use super::continuing::HeldBody;
@@ -228,9 +228,9 @@ impl Connection {
         if self.http2().is_none() { self.parser.end(options) } else { None }
     }
 
-    /// Take the times in messages of the present or the last HTTP/1.1 answer.
-    pub fn take_times(&mut self) -> Vec<MessageTime> {
-        self.parser.take_times()
+    /// Take what was read in messages of the present or the last HTTP/1.1 answer.
+    pub fn take_values(&mut self) -> MessageValues {
+        self.parser.take_values()
     }
 
     /// Record the next HTTP/1.1 answer, with up to `keeps` bytes of its body.
@@ -396,6 +396,11 @@ impl Connection {
     /// Append bytes that are no request.
     pub fn stage_bytes(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         self.outbox.stage(write);
+    }
+
+    /// The fields that are kept of the answer to a request, which is a stream that has not ended.
+    pub fn fields_of(&self, pending: PendingId) -> &[u8] {
+        self.http2().map_or_else(|| self.head(), |http2| http2.fields(pending.0))
     }
 
     /// Cancel the stream of a request. Returns false when the connection has no streams.

@@ -66,14 +66,15 @@ pub fn read(
                 Ok(None) | Err(_) => connection.stream(),
             };
             let is_done = so_far.is_some_and(|so_far| requests.follow(pending, so_far, now_ns, activity));
-            if options.messages.is_some_and(MessageRules::read_times)
-                && let Err(first) = requests.stated(pending, connection.take_times(), now_ns, activity)
+            if options.messages.is_some_and(MessageRules::read_values)
+                && let Err(first) = requests.read(pending, connection.take_values(), now_ns, activity)
             {
                 break ReadEnd::Untimed(untimed(&first));
             }
             if is_done && !matches!(parsed, Ok(Some(_))) {
                 // The rest of the answer does not count.
-                requests.end_stream(pending, connection, now_ns, activity);
+                let head = connection.head().to_vec();
+                requests.end_stream(pending, connection, &head, now_ns, activity);
                 any = true;
                 break ReadEnd::StreamDone;
             }
@@ -138,6 +139,9 @@ pub fn read_end(
     };
     if let Some(so_far) = StreamSoFar::of(&answer) {
         requests.follow(pending, so_far, now_ns, activity);
+        if let Err(first) = requests.read(pending, connection.take_values(), now_ns, activity) {
+            return AnswersRead { any: false, end: ReadEnd::Untimed(untimed(&first)) };
+        }
     }
     let last = Answer { keep_alive: false, ..answer };
     take(pending, &last, &[], connection, requests, now_ns, activity);

@@ -22,7 +22,8 @@ pub fn handle(
     let mut any_answer = false;
     // The outcome of a stream that has ended already.
     let mut ended = None;
-    for event in events.drain(..) {
+    let mut events = events.drain(..).peekable();
+    while let Some(event) = events.next() {
         if let Some(done) = ended.take()
             && event.token() == Some(done)
         {
@@ -30,12 +31,10 @@ pub fn handle(
         }
         match event {
             Event::Begun { token } => requests.begin(PendingId(token), now_ns),
-            Event::Stream { token, so_far, times, is_last } => {
+            Event::Stream { token, so_far, values, is_last } => {
                 any_answer = true;
                 let is_complete = requests.follow(PendingId(token), so_far, now_ns, activity);
-                if !times.is_empty()
-                    && let Err(first) = requests.stated(PendingId(token), times, now_ns, activity)
-                {
+                if let Err(first) = requests.read(PendingId(token), values, now_ns, activity) {
                     let request = requests.name_of(PendingId(token));
                     let cause = || Cause::words(untimed(&first)).of(request);
                     activity.failures.note(Outcome::UnexpectedBody, now_ns, cause);
@@ -48,12 +47,17 @@ pub fn handle(
                     continue;
                 }
                 if is_complete {
+                    // Its fields are with its outcome, if that has come too.
+                    let head = match events.peek() {
+                        Some(Event::Answer { fields: Some(fields), .. }) if is_last => fields.to_vec(),
+                        _ => connection.fields_of(PendingId(token)).to_vec(),
+                    };
                     if is_last {
                         ended = Some(token);
                     } else {
                         connection.cancel_stream(PendingId(token));
                     }
-                    requests.end_stream(PendingId(token), connection, now_ns, activity);
+                    requests.end_stream(PendingId(token), connection, &head, now_ns, activity);
                 }
             }
             Event::Answer { token, status, grpc_status, body_length, body_sha256, events, body, fields } => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use redline_traffic::{Outcome, StreamNews};
 use redline_websocket::Kind;
-use redline_wire::{Answer, MessageTime, ReadOptions, StreamSoFar, Verdict};
+use redline_wire::{Answer, MessageTime, MessageValues, ReadOptions, StreamSoFar, Verdict};
 
 use super::activity::{Activity, ClientEvent, ClockReading, StreamProgress};
 use super::connection::Connection;
@@ -212,11 +212,33 @@ impl Requests {
         Ok(is_complete)
     }
 
+    /// These values were read in messages of a stream: the text in them is gathered for its user.
+    ///
+    /// # Errors
+    /// How a message begins that does not state the time, and should.
+    pub fn read(
+        &mut self,
+        pending: PendingId,
+        values: MessageValues,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) -> Result<(), String> {
+        let MessageValues { times, texts } = values;
+        if !texts.is_empty() {
+            let PendingRequest { due, request, .. } = *self.pending.get(pending);
+            let until = self.scenario.any_stream(request as usize).and_then(|stream| stream.until);
+            if let Some(visitors) = self.scenario.visitors_mut() {
+                visitors.gather(&due, texts, until);
+            }
+        }
+        self.stated(pending, times, now_ns, activity)
+    }
+
     /// Messages of a stream state these times of the server's clock.
     ///
     /// # Errors
     /// How a message begins that states none.
-    pub fn stated(
+    fn stated(
         &self,
         pending: PendingId,
         times: impl IntoIterator<Item = MessageTime>,
@@ -234,11 +256,12 @@ impl Requests {
         Ok(())
     }
 
-    /// A stream of events has ended as it should, before its last byte.
+    /// A stream of events has ended as it should, before its last byte. `head` has the fields of the answer that were kept.
     pub fn end_stream(
         &mut self,
         pending: PendingId,
         connection: &mut Connection,
+        head: &[u8],
         now_ns: u64,
         activity: &mut Activity,
     ) {
@@ -248,17 +271,20 @@ impl Requests {
         let PendingRequest { due, written_ns, first_ns, request, .. } =
             self.remove(pending, Fate::Enough, connection, now_ns, activity);
         let (status, body_bytes) = (so_far.status, so_far.body_length);
+        let answer = Answer {
+            status,
+            grpc_status: None,
+            body_length: body_bytes,
+            body_sha256: None,
+            events: Some(so_far.messages),
+            keep_alive: false,
+        };
         if let Some(record) = connection.take_any_record() {
-            let events = Some(so_far.messages);
-            let answer = Answer {
-                status,
-                grpc_status: None,
-                body_length: body_bytes,
-                body_sha256: None,
-                events,
-                keep_alive: false,
-            };
             activity.recorded = Some((answer, record));
+        }
+        let (outcome, why) = self.meet(&due, &answer, Outcome::Ok, head, &[], now_ns);
+        if let Some(why) = why {
+            activity.failures.note(outcome, now_ns, || Cause::words(why).of(self.scenario.name_of(request)));
         }
         // The messages of a WebSocket have no status.
         let status = (status != SWITCHING_PROTOCOLS).then_some(status);
@@ -268,12 +294,29 @@ impl Requests {
             request,
             written_ns,
             first_ns,
-            outcome: Outcome::Ok,
+            outcome,
             status,
             grpc_status: None,
             body_bytes,
             has_errors: false,
         }));
+    }
+
+    /// An answer came to a step of a journey, if it is one: its user learns from it. Returns the outcome, and what is missing.
+    #[inline]
+    fn meet(
+        &mut self,
+        due: &DueRequest,
+        answer: &Answer,
+        outcome: Outcome,
+        head: &[u8],
+        body: &[u8],
+        now_ns: u64,
+    ) -> (Outcome, Option<String>) {
+        match self.scenario.visitors_mut() {
+            Some(visitors) if visitors.learns(due, head) => visitors.meet(due, answer, outcome, head, body, now_ns),
+            _ => (outcome, None),
+        }
     }
 
     /// Remove a request from those in flight, which has ended like this.
@@ -329,17 +372,12 @@ impl Requests {
                 from_server_ns: ours_ns - theirs_ns,
             }));
         }
-        let mut outcome = match judged.verdict {
+        let outcome = match judged.verdict {
             Verdict::Right => Outcome::Ok,
             Verdict::WrongStatus => Outcome::UnexpectedStatus,
             Verdict::WrongBody => Outcome::UnexpectedBody,
         };
-        let mut why = None;
-        if let Some(visitors) = self.scenario.visitors_mut()
-            && visitors.learns(&due, head)
-        {
-            (outcome, why) = visitors.meet(&due, answer, outcome, head, body, now_ns);
-        }
+        let (outcome, why) = self.meet(&due, answer, outcome, head, body, now_ns);
         if outcome != Outcome::Ok {
             let difference = || {
                 let why = why.unwrap_or_else(|| self.scenario.difference(request as usize, answer, body));

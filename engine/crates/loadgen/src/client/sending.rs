@@ -284,8 +284,9 @@ impl<I: Io> Client<I> {
     fn end_stream(&mut self, pending: PendingId, now_ns: u64, activity: &mut Activity) {
         let connection = self.requests.connection_of(pending);
         let carrier = self.pool.connection_mut(connection);
+        let head = carrier.fields_of(pending).to_vec();
         let has_streams = carrier.cancel_stream(pending);
-        self.requests.end_stream(pending, carrier, now_ns, activity);
+        self.requests.end_stream(pending, carrier, &head, now_ns, activity);
         self.pool.answered(connection, now_ns);
         if has_streams {
             self.write(connection, now_ns, activity);

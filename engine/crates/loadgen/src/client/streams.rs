@@ -235,6 +235,12 @@ impl Streams {
             let gap_ns = if is_first { (events > 1).then_some(0) } else { Some(since_ns) };
             progress.slowest_ns = progress.slowest_ns.max(gap_ns);
             progress.last_ns = arrived_ns;
+            if let Some(every_ns) = progress.stream.every_ns {
+                for nth in known.max(1)..events {
+                    let due_ns = progress.first_ns.saturating_add(nth.saturating_mul(every_ns));
+                    news(StreamNews::OffSchedule(arrived_ns.abs_diff(due_ns)));
+                }
+            }
         }
         progress.is_complete()
     }
@@ -298,6 +304,7 @@ mod tests {
         for_ns: Some(1000),
         stall_ns: Some(100),
         stall_fails: true,
+        every_ns: None,
     };
     const ONE: PendingId = PendingId(3);
 
@@ -362,6 +369,26 @@ mod tests {
         // So soon after the last that they came together.
         assert_eq!(follow(11, 249, MS / 2), (3, 59 * MS + MS / 2, 0, Some(MS / 2)));
         assert_eq!(follow(14, 250, 90_000), (3, MS + MS / 2 - 90_000, 0, Some(90_000)));
+    }
+
+    #[test]
+    fn messages_are_off_the_schedule_that_the_first_began() {
+        let mut streams = Streams::default();
+        streams.begin(ONE, Stream { until: None, every_ns: Some(100), ..STREAM }, 0, 200, 5);
+        let mut off = |events, now_ns| {
+            let (_, all) = news(&mut streams, events, now_ns);
+            all.iter()
+                .filter_map(|it| if let StreamNews::OffSchedule(ns) = it { Some(*ns) } else { None })
+                .collect::<Vec<_>>()
+        };
+        assert!(off(1, 30).is_empty());
+        assert_eq!(off(2, 137), [7]);
+        // Early, and two that came at once.
+        assert_eq!(off(3, 225), [5]);
+        assert_eq!(off(5, 430), [100, 0]);
+        streams.begin(ONE, Stream { until: None, every_ns: Some(100), ..STREAM }, 0, 200, 5);
+        let (_, all) = news(&mut streams, 2, 30);
+        assert_eq!(all.last(), Some(&StreamNews::OffSchedule(100)));
     }
 
     #[test]

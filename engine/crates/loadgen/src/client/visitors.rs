@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use redline_traffic::Outcome;
 use redline_visitor::{Dropped, Jar, Site};
-use redline_wire::{Answer, GivenValue, Values, values_in};
+use redline_wire::{Answer, GivenValue, MOST_KEPT_BODY, MessageText, Pointer, Values, values_in};
 
 use super::draws::Draws;
 use crate::ids::GlobalWorkerId;
@@ -44,6 +44,17 @@ struct Visitor {
     row: usize,
     /// The target of the last request, which an answer's cookies belong to.
     target: Vec<u8>,
+    gathered: Gathered,
+}
+
+/// The text of the messages that came in answer to the last request.
+#[derive(Default)]
+struct Gathered {
+    text: Vec<u8>,
+    /// How many messages counted, and how the first began that had no part of the text.
+    messages: u64,
+    first: String,
+    is_too_long: bool,
 }
 
 /// A value that was taken, if it was.
@@ -118,7 +129,10 @@ impl Visitors {
         self.user = due.user as usize;
         self.step = due.step as usize;
         self.now_s = self.unix_s(now_ns);
-        let visitor = &self.all[self.user];
+        let visitor = &mut self.all[self.user];
+        if visitor.gathered.messages > 0 {
+            visitor.gathered = Gathered::default();
+        }
         let step = &self.journey.steps[due.step as usize];
         match step.needs.iter().find(|name| !visitor.values[**name as usize].is_known) {
             None => Ok(()),
@@ -138,6 +152,23 @@ impl Visitors {
     #[inline]
     pub fn learns(&self, due: &DueRequest, head: &[u8]) -> bool {
         !head.is_empty() || !self.journey.steps[due.step as usize].takes.is_empty() || !self.journey.again_at.is_empty()
+    }
+
+    /// Messages that count came in answer to a step, with these parts of a text. Those after `until` are left out.
+    pub fn gather(&mut self, due: &DueRequest, texts: Vec<MessageText>, until: Option<u64>) {
+        let Gathered { text, messages, first, is_too_long } = &mut self.all[due.user as usize].gathered;
+        for part in texts {
+            if until.is_some_and(|until| *messages >= until) {
+                break;
+            }
+            *messages += 1;
+            match part {
+                Ok(part) if text.len() + part.len() > MOST_KEPT_BODY => *is_too_long = true,
+                Ok(part) => text.extend_from_slice(part.as_bytes()),
+                Err(began) if first.is_empty() => *first = began,
+                Err(_) => {}
+            }
+        }
     }
 
     /// An answer came to a step, with this outcome. Returns the outcome for its user, and what is missing in the answer.
@@ -199,13 +230,19 @@ impl Visitors {
             return Ok(());
         }
         let seconds = self.unix_s(now_ns);
-        let Visitor { jar, values, .. } = &mut self.all[due.user as usize];
+        let Visitor { jar, values, gathered, .. } = &mut self.all[due.user as usize];
         for taken in &step.takes {
             let value = &mut values[taken.name as usize];
+            let pointer = taken.take.gathers();
+            let body = if pointer.is_some() { &gathered.text } else { body };
             let take = |bytes: &mut _| taken.take.take(head, body, jar, seconds, bytes);
-            value.is_known = value.value.change(take);
+            value.is_known = value.value.change(take) && !(pointer.is_some() && gathered.is_too_long);
             if !value.is_known {
-                return Err(format!("no value at {} for `{}`", taken.take, self.journey.names[taken.name as usize]));
+                let name = &self.journey.names[taken.name as usize];
+                return Err(match pointer {
+                    Some(pointer) => gathered.missing(pointer, name),
+                    None => format!("no value at {} for `{name}`", taken.take),
+                });
             }
         }
         Ok(())
@@ -235,6 +272,20 @@ impl Visitors {
             Some((name, String::from_utf8_lossy(value.value.bytes()).into_owned()))
         });
         known.collect()
+    }
+}
+
+impl Gathered {
+    /// Why there is no text of this name, in words.
+    fn missing(&self, pointer: &Pointer, name: &str) -> String {
+        let Self { messages, first, .. } = self;
+        match (self.is_too_long, first.as_str()) {
+            (true, _) => format!("the text at {pointer} for `{name}` is longer than {MOST_KEPT_BODY} bytes"),
+            (false, "") => format!("none of {messages} messages had a text at {pointer} for `{name}`"),
+            (false, first) => {
+                format!("none of {messages} messages had a text at {pointer} for `{name}`; the first was {first}")
+            }
+        }
     }
 }
 

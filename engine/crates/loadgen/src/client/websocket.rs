@@ -70,7 +70,7 @@ pub fn read(
                         record.data(payload);
                         activity.recorded = Some((recorded(payload), record));
                     }
-                    requests.end_stream(pending, connection, now_ns, activity);
+                    requests.end_stream(pending, connection, &[], now_ns, activity);
                     break ReadEnd::Enough;
                 }
                 let pending = requests.remove(pending, Fate::Complete, connection, now_ns, activity);

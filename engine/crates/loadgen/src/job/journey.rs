@@ -3,7 +3,7 @@
 use redline_pacing::{Arrivals, Think};
 use redline_traffic::EngineError;
 use redline_visitor::Take;
-use redline_wire::{GivenValue, KeptFields};
+use redline_wire::{GivenValue, KeptFields, Pointer};
 use serde::Deserialize;
 
 use super::load::RawThink;
@@ -62,6 +62,7 @@ enum RawPlace {
     Header(String),
     Cookie(String),
     Regex(String),
+    Text(String),
 }
 
 #[derive(Deserialize)]
@@ -140,10 +141,29 @@ pub struct Rows {
 }
 
 /// What is kept of answers so that values can be taken from them.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct Keeps {
     pub body: bool,
+    /// Where messages have parts of texts that are gathered.
+    pub texts: Vec<Pointer>,
     pub fields: KeptFields,
+}
+
+impl Keeps {
+    /// Refuse what cannot be taken from an answer that is a stream, or is none.
+    pub fn check(&self, place: &str, is_stream: bool) -> Result<(), EngineError> {
+        let (message, hint) = match (is_stream, self.texts.as_slice()) {
+            (true, _) if self.body => ("the body of a stream is not kept", "take a text, a header or a cookie of it"),
+            (false, [_, ..]) => {
+                ("a text is gathered from messages, and this is no stream", "give `stream`, or take json")
+            }
+            (true, [first, rest @ ..]) if rest.iter().any(|other| other != first) => {
+                ("one text is gathered of a stream", "take a single text")
+            }
+            _ => return Ok(()),
+        };
+        Err(bad(place, message, hint))
+    }
 }
 
 impl Journey {
@@ -159,6 +179,7 @@ impl Journey {
         let takes = || steps.clone().flat_map(|step| &step.takes);
         Keeps {
             body: takes().any(|taken| taken.take.reads_body()),
+            texts: takes().filter_map(|taken| taken.take.gathers()).cloned().collect(),
             fields: if takes().any(|taken| taken.take.reads_fields()) {
                 KeptFields::All
             } else if self.keeps_cookies {
@@ -330,6 +351,7 @@ impl RawTake {
             RawPlace::Json(pointer) => Take::json(pointer).map_err(|why| ("json", why)),
             RawPlace::Header(name) => Ok(Take::header(name)),
             RawPlace::Cookie(name) => Ok(Take::cookie(name)),
+            RawPlace::Text(pointer) => Take::text(pointer).map_err(|why| ("text", why)),
             RawPlace::Regex(expression) => Take::regex(expression).map_err(|why| ("regex", why)),
         };
         let take = take.map_err(|(key, why)| {

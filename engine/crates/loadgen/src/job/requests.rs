@@ -155,6 +155,8 @@ struct RawStream {
     stall_ns: Option<u64>,
     #[serde(default)]
     stall_fails: bool,
+    #[serde(default)]
+    every_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -222,6 +224,8 @@ pub struct Stream {
     pub stall_ns: Option<u64>,
     /// A stall ends the request as `timeout`.
     pub stall_fails: bool,
+    /// The server sends a message each of these times: how far off they are is counted.
+    pub every_ns: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -388,15 +392,13 @@ impl RawRequest {
         };
         let expect = self.expect.check(&within("expect"))?;
         let mut timestamp = self.timestamp.map(|timestamp| timestamp.check(&within("timestamp"))).transpose()?;
+        let keeps = journey.map_or_else(Keeps::default, |journey| journey.keeps(number));
+        keeps.check(&within("stream"), self.stream.is_some())?;
         let stream = match self.stream {
             // Each message of a stream states the time.
-            Some(stream) => Some(stream.check(&within("stream"), timestamp.take())?),
+            Some(stream) => Some(stream.check(&within("stream"), timestamp.take(), keeps.texts.first())?),
             None => None,
         };
-        if stream.is_some() && journey.is_some() {
-            let message = "a step of a journey cannot be a stream of events";
-            return Err(bad(&within("stream"), message, "leave it out, or load the stream by itself"));
-        }
         if stream.is_some() {
             let is_whole = expect.body_length.is_some()
                 || expect.body_sha256.is_some()
@@ -415,7 +417,6 @@ impl RawRequest {
             ..expect
         };
         let options = expect.read_options(is_head);
-        let keeps = journey.map_or_else(Keeps::default, |journey| journey.keeps(number));
         let keep = if timestamp.is_some() || keeps.body { KeptBody::Whole } else { options.keep };
         let options = ReadOptions { keep, fields: keeps.fields, ..options };
         Ok(Request { template, expect, timestamp, stream, websocket, expect_continue_ns, options })
@@ -450,13 +451,13 @@ fn body_of(
 }
 
 impl RawStream {
-    fn check(self, place: &str, timestamp: Option<Timestamp>) -> Result<Stream, EngineError> {
-        let Self { events, message, amount, last, good, until, for_ns, stall_ns, stall_fails } = self;
+    fn check(self, place: &str, timestamp: Option<Timestamp>, text: Option<&Pointer>) -> Result<Stream, EngineError> {
+        let Self { events, message, amount, last, good, until, for_ns, stall_ns, stall_fails, every_ns } = self;
         if until == Some(0) {
             let message = "0 events are none to wait for";
             return Err(bad(&format!("{place}.until"), message, "give a number, or null for the whole stream"));
         }
-        for (field, ns) in [("for_ns", for_ns), ("stall_ns", stall_ns)] {
+        for (field, ns) in [("for_ns", for_ns), ("stall_ns", stall_ns), ("every_ns", every_ns)] {
             if ns.is_some_and(|ns| !(1..=LONGEST_NS).contains(&ns)) {
                 let message = format!("it is not between 1 and {LONGEST_NS}");
                 return Err(bad(&format!("{place}.{field}"), &message, "durations are in nanoseconds"));
@@ -475,7 +476,8 @@ impl RawStream {
         let has_last = !last.data.is_empty() || !last.event.is_empty();
         let counts = message.map(|counts| counts.check(&format!("{place}.message"))).transpose()?;
         let amount = amount.map(|amount| amount.check(&format!("{place}.amount"))).transpose()?;
-        let messages = (has_last || counts.is_some() || amount.is_some() || timestamp.is_some()).then(|| {
+        let reads = timestamp.is_some() || text.is_some();
+        let messages = (has_last || counts.is_some() || amount.is_some() || reads).then(|| {
             let bytes = |texts: Vec<String>| texts.into_iter().map(String::into_bytes).collect();
             MessageRules {
                 counts: counts.unwrap_or_default(),
@@ -483,11 +485,12 @@ impl RawStream {
                 last_data: bytes(last.data),
                 last_events: bytes(last.event),
                 timestamp,
+                text: text.cloned().map(Place::new),
             }
             .keep()
         });
         let least = until.unwrap_or(u64::from(messages.is_some_and(MessageRules::are_needed)));
-        Ok(Stream { kind, messages, least, has_last, good, until, for_ns, stall_ns, stall_fails })
+        Ok(Stream { kind, messages, least, has_last, good, until, for_ns, stall_ns, stall_fails, every_ns })
     }
 }
 
@@ -519,8 +522,11 @@ fn places(field: &str, pointers: &[String]) -> Result<Vec<Place>, EngineError> {
 }
 
 impl Request {
-    /// End a stream of events with its first event, which shows that it is one.
+    /// End a stream of events with its first event, which shows that it is one, unless its text is carried on.
     pub fn end_with_first_event(&mut self) {
+        if self.options.messages.is_some_and(|rules| rules.text.is_some()) {
+            return;
+        }
         if let Some(stream) = &mut self.stream {
             (stream.until, stream.for_ns, stream.least) = (Some(1), None, 1);
         }

@@ -221,8 +221,6 @@ fn wrong_streams_are_refused_by_name() {
     refused(json!({"events": "sse", "stall_fails": true}), "requests[0].stream.stall_fails");
     let job = with(following(1, json!({"events": "sse"})), "/load/closed/depth", json!(2));
     assert!(run(&job).error()["message"].as_str().unwrap().contains("requests[0].stream"));
-    let job = with(following(1, json!({"events": "sse"})), "/journey", json!({"steps": [{"request": 0}]}));
-    assert!(run(&job).error()["message"].as_str().unwrap().contains("requests[0].stream"));
     let job = with(following(1, json!({"events": "sse"})), "/requests/0/expect/body_length", json!(2));
     assert!(run(&job).error()["message"].as_str().unwrap().contains("requests[0].stream"));
 }

@@ -2,6 +2,7 @@
 //! building and linking many takes longer than they run.
 
 mod answers;
+mod carried_on;
 mod chaos;
 mod checks;
 mod clocks;
