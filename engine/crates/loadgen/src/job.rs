@@ -11,7 +11,7 @@ mod websocket;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use redline_pacing::MOST_WORKERS;
+use redline_pacing::{MOST_WORKERS, random_bits};
 use redline_traffic::{EngineError, ErrorKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,8 @@ struct RawJob {
     #[serde(default)]
     log: Option<RawLog>,
     #[serde(default)]
+    traces: RawTraces,
+    #[serde(default)]
     duet: Option<duet::RawDuet>,
 }
 
@@ -101,6 +103,13 @@ pub enum Backend {
 struct RawLog {
     folder: PathBuf,
     at_most: u64,
+}
+
+/// The trace contexts of requests.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawTraces {
+    seed: u64,
 }
 
 /// The workers of this engine among those of all engines that share a job, which run on hosts of their own.
@@ -154,6 +163,8 @@ pub struct Job {
     pub pids: Vec<u32>,
     /// Where CPU times are read instead, for a server on another host.
     pub clocks: Option<RemoteClocks>,
+    /// Of the ids of traces.
+    pub trace_seed: u64,
     /// Single requests are written here.
     pub log: Option<LogOrder>,
     /// Several targets in turn, instead of a single target.
@@ -283,6 +294,8 @@ impl RawJob {
             commands: self.commands && !changes,
             pids: self.pids,
             clocks: self.clocks.map(RawClocks::check).transpose()?,
+            // The requests of all targets of a duet have the same numbers.
+            trace_seed: random_bits(self.seed, self.traces.seed, number as u64),
             log: self.log.map(|RawLog { folder, at_most }| LogOrder { folder, at_most }),
             duet,
             records: None,

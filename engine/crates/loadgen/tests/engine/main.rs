@@ -35,4 +35,5 @@ mod shards;
 mod streams;
 mod support;
 mod surplus;
+mod traces;
 mod websockets;
