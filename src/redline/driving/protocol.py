@@ -49,6 +49,8 @@ JOB_FORMAT = "redline.job/1"
 CHECK_FORMAT = "redline.check/1"
 MOST_ROWS = 250_000
 """How many requests a log keeps, 12 MB of them; of more it is a sample, halved as often as needed."""
+MOST_SAMPLED = 100
+"""How many requests of a trial are kept because their traces are sampled."""
 MOST_KEPT = 64 << 20
 """The most bytes of a body that a check may keep."""
 LONGEST_JSON = 1 << 20
@@ -92,7 +94,7 @@ def job(drive: Drive) -> dict[str, Any]:
         commands=True if drive.is_warm else None,
         pids=list(drive.pids) or None,
         log={"folder": str(drive.request_log.resolve()), "at_most": MOST_ROWS} if drive.request_log else None,
-        traces={"seed": _trace_seed()} if cell.scenario.is_traced else None,
+        traces={"seed": _trace_seed(), "at_most": MOST_SAMPLED} if cell.scenario.is_traced else None,
         **cell.engine.model_dump(mode="json"),
     )
 

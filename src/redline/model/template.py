@@ -100,7 +100,7 @@ def malformed(text: str) -> str | None:
     """The first placeholder that is invalid or cannot be filled; None if there is none."""
     for part in parts(text):
         if isinstance(part, Placeholder):
-            if part.high is not None and part.low > part.high or (part.sampled_percent or 0) > _ALL_PERCENT:
+            if (part.high is not None and part.low > part.high) or (part.sampled_percent or 0) > _ALL_PERCENT:
                 return part.text
         elif not _PART.fullmatch(f"{{{part}}}") and (match := _MEANT.search(part)):
             return match[0]

@@ -1,7 +1,7 @@
 //! Trace contexts of requests: W3C Trace Context, version 00 (<https://www.w3.org/TR/trace-context/>).
 
 /// The trace that a request begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TraceContext {
     trace: u128,
     parent: u64,

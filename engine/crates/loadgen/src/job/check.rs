@@ -101,6 +101,7 @@ impl RawCheck {
             pids: Vec::new(),
             clocks: None,
             trace_seed: self.trace_seed,
+            most_sampled: 0,
             log: None,
             duet: None,
             records: Some(self.keep_bytes),

@@ -1,11 +1,13 @@
-//! Trace contexts: each request begins a trace of its own, a share of them sampled.
+//! Trace contexts, each of a trace of its own, a share of them sampled; and the single requests that are kept.
 
 use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::requests::{counted, recorder};
-use crate::support::server::Request;
+use crate::support::server::{Request, Server};
 use crate::support::{complete, run, with};
 
 /// The trace ids, and whether they are sampled, of requests whose contexts are valid.
@@ -80,4 +82,81 @@ fn the_targets_of_a_duet_get_ids_of_their_own() {
         }
     }
     assert!(ids.len() > 20, "{}", ids.len());
+}
+
+#[test]
+fn the_slowest_requests_are_kept_with_what_became_of_them() {
+    // The number of a request says what happens to it; others are answered at once.
+    let server = Server::start(|mut peer, _| {
+        while let Some(request) = peer.whole_request()? {
+            let status = match request.path.as_str() {
+                "/30" => 503,
+                _ => 200,
+            };
+            match request.path.as_str() {
+                "/10" => thread::sleep(Duration::from_millis(200)),
+                "/20" => thread::sleep(Duration::from_millis(300)),
+                "/30" => thread::sleep(Duration::from_millis(400)),
+                "/39" => thread::sleep(Duration::from_secs(3)),
+                _ => {}
+            }
+            let body = request.header("traceparent").unwrap();
+            peer.say(&format!("HTTP/1.1 {status} S\r\nContent-Length: {}\r\n\r\n{body}", body.len()))?;
+        }
+        Ok(())
+    });
+    let request = json!({
+        "method": "GET", "path": "/{seq}", "headers": [["traceparent", "{traceparent:0%}"]],
+        "expect": {"status": 200, "body_length": 55},
+    });
+    let job = with(counted(server.port, json!([request]), 40), "/timeout_ns", json!(1_000_000_000));
+    let result = complete(&job);
+    let slowest = result.slowest();
+    let of = |kept: &Value| (kept["outcome"].clone(), kept["status"].clone(), kept["first_ns"].is_null());
+    let expected = [
+        (json!("timeout"), Value::Null, true),
+        (json!("unexpected_status"), json!(503), false),
+        (json!("ok"), json!(200), false),
+        (json!("ok"), json!(200), false),
+    ];
+    assert_eq!(slowest[..4].iter().map(of).collect::<Vec<_>>(), expected);
+    for (kept, ms) in slowest.iter().zip([1000, 400, 300, 200]) {
+        let times: Vec<u64> = ["due_ns", "written_ns", "end_ns"].map(|key| kept[key].as_u64().unwrap()).into();
+        assert!(times.is_sorted() && times[2] - times[1] >= ms * 1_000_000, "{kept}");
+        assert_eq!(kept.get("request"), None, "there is one alone");
+        assert!(kept["traceparent"].as_str().unwrap().ends_with("-00"), "{kept}");
+    }
+}
+
+#[test]
+fn the_kept_requests_are_those_that_the_server_got() {
+    let (server, record) = recorder();
+    let request = |path: &str| {
+        let headers = json!([["traceparent", "{traceparent:50%}"]]);
+        json!({"method": "GET", "path": path, "headers": headers, "expect": {"status": 200}})
+    };
+    let job = counted(server.port, json!([request("/a"), request("/b")]), 400);
+    let job = with(with(job, "/traces", json!({"at_most": 20})), "/load/closed/users", json!(4));
+    let job = with(job, "/workers", json!(2));
+    let result = complete(&job);
+    let requests = record.lock().unwrap();
+    let path_of = |kept: &Value| {
+        let context = kept["traceparent"].as_str();
+        let request = requests.iter().find(|request| request.header("traceparent") == context).unwrap();
+        assert_eq!(request.path, ["/a", "/b"][kept["request"].as_u64().unwrap() as usize]);
+        context.unwrap().to_owned()
+    };
+    result.slowest().iter().for_each(|kept| drop(path_of(kept)));
+    let sampled: Vec<String> = result.event["kept"]["sampled"].as_array().unwrap().iter().map(path_of).collect();
+    let mut all: Vec<_> = requests.iter().map(|request| request.header("traceparent").unwrap()).collect();
+    all.retain(|context| context.ends_with("-01"));
+    all.sort_unstable();
+    assert_eq!(
+        (requests.len(), &sampled[..]),
+        (400, &all[..20].iter().map(|&id| id.to_owned()).collect::<Vec<_>>()[..])
+    );
+    drop(requests);
+    let warmed = complete(&with(job, "/warmup_ns", json!(50_000_000)));
+    let kept = warmed.slowest().iter().chain(warmed.event["kept"]["sampled"].as_array().unwrap());
+    assert!(kept.clone().count() == 30 && kept.clone().all(|kept| kept["due_ns"].as_u64() >= Some(50_000_000)));
 }
