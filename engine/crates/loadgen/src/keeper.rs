@@ -47,7 +47,7 @@ impl Ord for Sampled {
 
 /// The requests of a worker that are kept. It allocates nothing while the load runs.
 pub struct Keeper {
-    /// A request has to take longer to be among the slowest.
+    /// A request has to take at least as long to be among the slowest.
     least_ns: u64,
     slowest: Vec<Ended>,
     ids: TraceIds,
@@ -81,7 +81,7 @@ impl Keeper {
     /// A request has ended.
     #[inline]
     pub fn time(&mut self, ended: &EndedRequest, response_ns: u64, now_ns: u64) {
-        if response_ns > self.least_ns {
+        if response_ns >= self.least_ns {
             self.keep(ended, now_ns);
         }
     }
@@ -95,7 +95,7 @@ impl Keeper {
         }
         self.slowest.push(Ended { request: *ended, end_ns });
         if self.slowest.len() == MOST_SLOWEST {
-            self.least_ns = self.slowest.iter().map(Ended::response_ns).min().unwrap_or(0);
+            self.least_ns = self.slowest.iter().map(Ended::response_ns).min().unwrap_or(0).saturating_add(1);
         }
     }
 
