@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use redline_oracle::body::{Framing, Part, Rest};
-use redline_wire::{Body, Heads, Names, Parser, ReadOptions, Spec, Template, Values};
+use redline_wire::{Body, Heads, Names, Parser, ReadOptions, Spec, Template, TraceContext, Values};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -30,6 +30,9 @@ impl Values for Nothing {
         unreachable!()
     }
     fn pick(&mut self, _: usize) -> usize {
+        unreachable!()
+    }
+    fn trace_context(&mut self) -> TraceContext {
         unreachable!()
     }
 }

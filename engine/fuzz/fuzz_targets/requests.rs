@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use redline_visitor::{Jar, Site};
-use redline_wire::{Body, BodyEscape, Fields, GivenValue, Names, Spec, Template, Values};
+use redline_wire::{Body, BodyEscape, Fields, GivenValue, Names, Spec, Template, TraceContext, Values};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -64,6 +64,10 @@ impl Values for Draws<'_> {
     fn pick(&mut self, n: usize) -> usize {
         assert!(n > 0);
         usize::from(self.next()) % n
+    }
+    fn trace_context(&mut self) -> TraceContext {
+        let bits = self.next();
+        TraceContext::new(bits.into(), bits.into(), u64::from(bits) << 56)
     }
     fn taken(&self, _: usize) -> &GivenValue {
         &self.taken

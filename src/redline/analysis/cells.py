@@ -1,5 +1,6 @@
 """A cell's report: its estimates, percentiles, other times, timeline, trials and objectives."""
 
+import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -39,6 +40,7 @@ from redline.model import (
     TrialReport,
 )
 from redline.model.duet import TargetTraffic
+from redline.model.kept import MOST_SLOWEST, SlowRequest
 from redline.model.percentile import TimeName, bounded
 from redline.model.traffic import earlier_first_byte, merged_requests
 from redline.quantities import duration
@@ -104,6 +106,7 @@ def cell_report(
         if served
         else _bounded_service(result),
         requests=_requests(result, sliced),
+        slowest=() if sliced else _slowest(result, of_times),
         journeys=_journeys(result, sliced),
         response_curve=response_curve,
         service_curve=service_curve,
@@ -202,6 +205,31 @@ def _requests(result: CellResult, sliced: "SlicedCell | None") -> tuple[RequestR
     response, later = (left.leaves if (left := _left(result, of)) else None for of in _OF_MESSAGES)
     rated = _left(result, "throughput") is None
     return tuple(request.bounded(response, later, rated=rated) for request in made)
+
+
+def _slowest(result: CellResult, trials: Iterable[TrialNumbers]) -> tuple[SlowRequest, ...]:
+    """The slowest requests of the trials whose response times are known."""
+    labels, numbers = (
+        result.cell.scenario.told_apart,
+        {trial.report.position: at for at, trial in enumerate(result.trials, 1)},
+    )
+    slowest = heapq.nlargest(
+        MOST_SLOWEST,
+        ((kept, trial, load) for trial in trials if (load := trial.traffic) for kept in load.slowest),
+        key=lambda it: it[0].response_ns,
+    )
+    return tuple(
+        SlowRequest(
+            trial=numbers[trial.position] if len(numbers) > 1 else 0,
+            request=labels[kept.request] if labels and kept.request is not None else "",
+            at_ns=kept.due_ns - load.starts_ns,
+            response_ns=kept.response_ns,
+            outcome=kept.outcome,
+            status=kept.status,
+            trace_id=kept.trace_id,
+        )
+        for kept, trial, load in slowest
+    )
 
 
 def _counted(result: CellResult) -> list[MeasuredTraffic]:

@@ -45,6 +45,7 @@ def load_result(cell: CellReport, url: str = "") -> LoadResult:
         answers=cell.answers,
         failures=trial.failures,
         requests=cell.requests,
+        slowest=cell.slowest,
         encoded=cell.encoded,
         journeys=cell.journeys,
         objectives=cell.objectives,

@@ -68,6 +68,16 @@ class TurnFlags(TelemetryFlags):
     alone: bool = switch("--alone", "Refuse while something else measures, and say to others that this must be alone.")
 
 
+class TraceFlags(Flags):
+    """What a command does with the traces that requests of its trials begin."""
+
+    heading, stand_last = "Traces", True
+
+    otlp_traces: str | None = flag(
+        "--otlp-traces", "URL", "Send spans of the slowest requests, and of sampled ones, to a collector, after trials."
+    )
+
+
 WHILE_IT_RUNS = frozenset(TurnFlags.declared())
 """Flags that change nothing of what is measured, so that a resumed session takes them too."""
 
@@ -172,7 +182,7 @@ class SuiteFlags(SelectionFlags):
 
 
 @command("run")
-class RunFlags(TurnFlags, SuiteFlags):
+class RunFlags(TurnFlags, TraceFlags, SuiteFlags):
     """Run a suite, or compare the servers of redline.yaml: build, measure every cell, report."""
 
     suite: Path | None = argument("SUITE", _SUITE, None)
@@ -265,7 +275,7 @@ class BuildFlags(ProgressFlags):
 
 
 @command("load")
-class LoadFlags(RequestFlags):
+class LoadFlags(RequestFlags, TraceFlags):
     """Load a running server, a command, a server of the catalogue or of redline.yaml; print latency and throughput.
 
     The load is closed with -c users, or open with -R requests per second.

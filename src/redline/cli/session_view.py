@@ -199,6 +199,8 @@ class TrialsView(Panel):
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         """Count the trial, and print its findings."""
         self._done, self._ended_last = self._done + 1, time.monotonic()
+        if self._meter is not None:
+            self._meter.trial(MeteredTrial.of(cell, f"trial-{recording.round + 1}"), cell, recording)
         findings = self._so_far.add(cell, recording)
         if recording.profile is not None:  # no news: a profiled trial is not counted, since the profiler perturbs it
             findings = tuple(finding for finding in findings if finding.kind != perturbed.kind)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from rich.console import Console
 
 from redline.cli.command_line import TelemetryFlags
-from redline.model import Cell, DuetBlock, DuetRecording, Interval
+from redline.model import Cell, DuetBlock, DuetRecording, Interval, Recording, Suite
 from redline.model.traffic import Phase
 from redline.ports import ServerUsage
 
@@ -40,6 +40,12 @@ class Meter(Protocol):
     def block(self, trials: tuple[MeteredTrial, ...], block: DuetBlock) -> None:
         """Take in a block of a duet."""
 
+    def check(self, suite: Suite) -> None:
+        """Raise UsageError for a suite of which what is asked for cannot be shown."""
+
+    def trial(self, trial: MeteredTrial, cell: Cell, recording: Recording) -> None:
+        """Take in what was recorded of a trial that has ended."""
+
     def ended(self, trials: tuple[MeteredTrial, ...], duet: DuetRecording) -> None:
         """Take in how a duet ended."""
 
@@ -47,7 +53,12 @@ class Meter(Protocol):
 @contextmanager
 def metered(flags: TelemetryFlags, console: Console) -> Iterator[Meter | None]:
     """The meter of a command, until it ends; None where nobody asks for it. Raises UsageError."""
-    asked = {"--openmetrics": flags.openmetrics, "--otlp": flags.otlp, "--remote-write": flags.remote_write}
+    asked: dict[str, str | int | None] = {
+        "--openmetrics": flags.openmetrics,
+        "--otlp": flags.otlp,
+        "--remote-write": flags.remote_write,
+    }
+    asked["--otlp-traces"] = getattr(flags, "otlp_traces", None)  # only of commands that make trials
     named = next((flag for flag, value in asked.items() if value is not None), None)
     if named is None:
         yield None

@@ -6,6 +6,7 @@ is an error, never a guess.
 
 import base64
 import json
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,6 +49,8 @@ JOB_FORMAT = "redline.job/1"
 CHECK_FORMAT = "redline.check/1"
 MOST_ROWS = 250_000
 """How many requests a log keeps, 12 MB of them; of more it is a sample, halved as often as needed."""
+MOST_SAMPLED = 100
+"""How many requests of a trial are kept because their traces are sampled."""
 MOST_KEPT = 64 << 20
 """The most bytes of a body that a check may keep."""
 LONGEST_JSON = 1 << 20
@@ -91,8 +94,14 @@ def job(drive: Drive) -> dict[str, Any]:
         commands=True if drive.is_warm else None,
         pids=list(drive.pids) or None,
         log={"folder": str(drive.request_log.resolve()), "at_most": MOST_ROWS} if drive.request_log else None,
+        traces={"seed": _trace_seed(), "at_most": MOST_SAMPLED} if cell.scenario.is_traced else None,
         **cell.engine.model_dump(mode="json"),
     )
+
+
+def _trace_seed() -> int:
+    """Return a seed of trace ids, which no other load may share: what collects traces joins those of one id."""
+    return secrets.randbits(63)
 
 
 def loggable_job(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -164,6 +173,7 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
         picks={name: list(entries) for name, entries in picks.items()},
         timeout_ns=timeout_ns,
         keep_bytes=keep_bytes,
+        trace_seed=_trace_seed() if request.is_traced else None,
     )
 
 
@@ -185,6 +195,7 @@ def check_journey(
         journey=journey_keys(cell.scenario, rows=rows),
         timeout_ns=timeout_ns,
         keep_bytes=keep_bytes,
+        trace_seed=_trace_seed() if cell.scenario.is_traced else None,
     )
 
 

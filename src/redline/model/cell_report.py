@@ -17,6 +17,7 @@ from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.journey_traffic import JourneyReport
 from redline.model.judged import ObjectiveResult, WarmUp
+from redline.model.kept import SlowRequest
 from redline.model.load_result import LoadFacts
 from redline.model.percentile import OtherTime, Percentile, TooFew
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
@@ -164,6 +165,9 @@ class CellReport(Frozen):
     service_percentiles: tuple[Percentile, ...]
     requests: tuple[RequestReport, ...] = omitted_if_default(
         (), "by request, over the used trials, if the scenario has several; absent in earlier reports"
+    )
+    slowest: tuple[SlowRequest, ...] = omitted_if_default(
+        (), "the slowest requests of the used trials; absent if response times are not known"
     )
     journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
     response_curve: tuple[BandedPercentile, ...] = omitted_if_default(

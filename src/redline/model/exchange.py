@@ -10,7 +10,7 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.journey import Journey
 from redline.model.sign_in import SignIn
 from redline.model.streams import Stream
-from redline.model.template import picked, sent
+from redline.model.template import is_traced, picked, sent
 from redline.model.websocket import WebSocket
 
 POINTER = r"^(/([^~]|~[01])*)?$"
@@ -164,6 +164,11 @@ class Request(Frozen):
         body = self.body.text if self.body and self.body.text is not None else ""
         return (self.path, *(value for _, value in self.header_lines), body)
 
+    @property
+    def is_traced(self) -> bool:
+        """Whether it sends a trace context."""
+        return any(map(is_traced, self.texts))
+
 
 class Scenario(Frozen):
     """A named scenario: a request, several that are drawn by weight, or those of the steps of a `journey`.
@@ -194,6 +199,11 @@ class Scenario(Frozen):
     def requests(self) -> tuple[Request, ...]:
         """All requests."""
         return (self.request, *self.others)
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether a request sends a trace context."""
+        return any(request.is_traced for request in self.requests)
 
     @property
     def writes(self) -> tuple[str, ...]:

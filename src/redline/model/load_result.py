@@ -12,6 +12,7 @@ from redline.model.failures import FirstFailure
 from redline.model.finding import Finding
 from redline.model.journey_traffic import JourneyReport
 from redline.model.judged import ObjectiveResult, WarmUp
+from redline.model.kept import SlowRequest
 from redline.model.percentile import OtherTime, Percentile
 from redline.model.recording import ASKED_AGAIN
 from redline.model.streams import STREAMS, StreamReport
@@ -132,6 +133,7 @@ class LoadResult(LoadFacts, _LoadFormat):
     requests: tuple[RequestReport, ...] = omitted_if_default(
         (), description="by request, if there are several, in the order of the scenario"
     )
+    slowest: tuple[SlowRequest, ...] = omitted_if_default((), "the slowest requests; absent without response times")
     encoded: tuple[str, ...] = omitted_if_default((), ENCODED)
     journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
     objectives: tuple[ObjectiveResult, ...] = Field(default=(), description="of `--objective`, met or missed")

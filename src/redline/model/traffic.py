@@ -14,6 +14,7 @@ from redline.model.connections import REACH, AgreedTls, Reach
 from redline.model.failures import FirstErrors, FirstFailure, with_labels
 from redline.model.histogram import Histogram
 from redline.model.journey_traffic import JourneyTraffic
+from redline.model.kept import KEPT, KeptRequests
 from redline.model.streams import MESSAGE_TIMES, STREAMS, StreamTraffic
 
 MOST_CLOCK_ERROR = 0.1
@@ -454,6 +455,7 @@ class Traffic(Frozen):
     journeys: JourneyTraffic | None = omitted_if_default(None, "of a scenario that is a journey")
     aborted_by: str = omitted_if_default("", "if aborted: the condition, and what was measured of it")
     reach: Reach | None = omitted_if_default(None, REACH)
+    kept: KeptRequests | None = omitted_if_default(None, KEPT)
     intervals: tuple[Interval, ...]
 
     @model_validator(mode="after")

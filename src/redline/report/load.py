@@ -29,6 +29,7 @@ from redline.quantities import significant
 from redline.report.by_journey import journey_tables
 from redline.report.histogram import histogram_table, times_table
 from redline.report.objectives import objective_line
+from redline.report.slowest import slowest_table
 from redline.report.trials import trial_text
 from redline.stats import enough_beyond
 
@@ -69,6 +70,7 @@ def load_numbers(cell: CellReport, *, whole: bool = False, as_wrk: bool = False)
         deviations_table(facts.deviations) if whole or as_wrk else None,
         *_by_request(cell),
         *journey_tables(cell.journeys),
+        slowest_table(cell) if whole else None,
         Prose.of(tuple(_remarks(cell, facts, whole=whole))),
     )
 

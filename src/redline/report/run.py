@@ -36,6 +36,7 @@ from redline.report.single import (
     of_single,
     tiles,
 )
+from redline.report.slowest import slowest_section
 from redline.report.streams import stream_sections
 from redline.report.table import table_section
 from redline.report.timelines import trial_items, trials_section
@@ -85,6 +86,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(encoded_section, on=Medium.TEXT),
     Chapter(besides_loads(request_sections), on=Medium.TERMINAL),
     Chapter(request_sections, on=Medium.WRITTEN),
+    Chapter(of_single(slowest_section), on=Medium.MARKDOWN),
     Chapter(stream_sections),
     Chapter(why_sections),
     Chapter(profile_sections),

@@ -26,8 +26,8 @@ def check_placeholders(value: str) -> str:
     if wrong is not None:
         raise WrongValueError(
             f"`{clip(wrong)}` cannot be filled in",
-            "write {seq}, {rand:1..100} or {pick:file.txt}, in a journey also {take:NAME} or {row:COLUMN}, or double "
-            "the braces",
+            "write {seq}, {rand:1..100}, {pick:file.txt} or {traceparent:1%}, in a journey also {take:NAME} or "
+            "{row:COLUMN}, or double the braces",
         )
     return value
 

@@ -26,6 +26,7 @@ from redline.model import (
     Traffic,
 )
 from redline.model.hosts import one_way_bound_ns
+from redline.model.kept import KeptRequest
 from redline.model.traffic import Requests
 from redline.stats.gaps import Gap, gaps_at
 from redline.stats.samples import BATCHES, Floats, Merged, Ratios, Sample, batch_sums
@@ -220,6 +221,9 @@ class MeasuredTraffic:
     requests: Requests = ()
     streams: StreamTraffic | None = None
     journeys: JourneyTraffic | None = None
+    slowest: tuple[KeptRequest, ...] = ()
+    starts_ns: int = 0
+    """When the measurement started, from the epoch of the load, from which times of requests count."""
 
     @classmethod
     def of(cls, traffic: Traffic, answered: int) -> "MeasuredTraffic":
@@ -251,6 +255,8 @@ class MeasuredTraffic:
             requests=traffic.requests,
             streams=traffic.streams,
             journeys=traffic.journeys,
+            slowest=traffic.kept.slowest if traffic.kept else (),
+            starts_ns=traffic.measure_start_ns,
         )
 
     def compress(self) -> None:

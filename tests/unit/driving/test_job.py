@@ -177,6 +177,13 @@ def test_only_text_with_placeholders_goes_as_text() -> None:
     assert base64.b64decode(encoded) == made.content()
 
 
+def test_the_ids_of_traces_are_those_of_one_load() -> None:
+    traced = Request(headers={"traceparent": "{traceparent:1%}"})
+    one, other = (job_of(USERS, traced)["traces"]["seed"] for _ in range(2))
+    assert one != other
+    assert "traces" not in job_of()
+
+
 def test_picks_and_headers_are_reported() -> None:
     made = job_of(request=Request(path="/{pick:ids.txt}", headers={"A": ("1", "{seq}"), "B": "{x}"}))
     assert made["picks"] == {"ids.txt": ["1", "2"]}

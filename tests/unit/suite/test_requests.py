@@ -16,6 +16,7 @@ from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE, problems_of, suite_
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 SHA = hashlib.sha256(b"x").hexdigest()
+UNSAMPLED = "00-00000000000000000000000000000001-0000000000000001-00"
 
 
 def scenario_of(folder: Path, written: str) -> Scenario:
@@ -99,6 +100,8 @@ def test_every_method_has_its_key(tmp_path: Path) -> None:
         ("get: '/{rand:1-5}'", "`{rand:1-5}` cannot be filled in", "{rand:1..100}"),
         ("get: /a, headers: {A: '{pick:}'}", "`{pick:}` cannot be filled in", "{pick:file.txt}"),
         ("post: /a, body: '{pick :x}'", "`{pick :x}` cannot be filled in", "double the braces"),
+        ("get: '/{traceparent:101%}'", "`{traceparent:101%}` cannot be filled in", "{traceparent:1%}"),
+        ("get: /a, headers: {A: '{traceparent:1}'}", "`{traceparent:1}` cannot be filled in", "{traceparent:1%}"),
         ("get: '/{pick:none.txt}'", "there is no file", "has: empty.txt, signs.txt"),
         ("get: '/{pick:empty.txt}'", "empty.txt has nothing to pick from", "one entry per line"),
         ("get: '/{pick:words.txt}'", "entry 2 of words.txt cannot be part of a path", "encode it"),
@@ -135,6 +138,9 @@ def test_what_cannot_be_written(tmp_path: Path, written: str, says: str, hint: s
         ("{seq}{rand:-5..9}{pick:f}", "{seq}{rand:-5..9}{pick:f}", "0-5one"),
         ('{"a": {"b": {seq}}}', '{{"a": {{"b": {seq}}}}}', '{"a": {"b": 0}}'),
         ("{{seq}} {sequence}", "{{seq}} {{sequence}}", "{seq} {sequence}"),
+        ("{traceparent}", "{traceparent}", UNSAMPLED),
+        ("{traceparent:0.1%}{pick:f}", "{traceparent:0.1%}{pick:f}", f"{UNSAMPLED}one"),
+        ("{{traceparent}} {traceparents}", "{{traceparent}} {{traceparents}}", "{traceparent} {traceparents}"),
     ],
 )
 def test_placeholders(text: str, engine: str, first: str) -> None:
@@ -143,7 +149,15 @@ def test_placeholders(text: str, engine: str, first: str) -> None:
     assert first_of(text, {"f": ("one", "two")}) == first
 
 
-@given(st.text(alphabet="{}seqrandpick:.19 /", max_size=40))
+def test_which_requests_begin_a_trace(tmp_path: Path) -> None:
+    for traced in ("get: '/{traceparent}'", "get: /a, headers: {traceparent: '{traceparent:1%}'}"):
+        assert scenario_of(tmp_path, traced).is_traced
+    body = "requests: [{get: /a}, {post: /b, json: {trace: '{traceparent}'}}]"
+    assert scenario_of(tmp_path, body).is_traced
+    assert not scenario_of(tmp_path, "get: '/{seq}', headers: {traceparent: '{{traceparent}}'}").is_traced
+
+
+@given(st.text(alphabet="{}seqrandpicktv:%.19 /", max_size=40))
 def test_a_text_without_placeholders_is_sent_as_it_is(text: str) -> None:
     literal = "".join(part for part in parts(text) if isinstance(part, str))
     if all(isinstance(part, str) for part in parts(text)):

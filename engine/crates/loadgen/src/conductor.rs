@@ -3,7 +3,7 @@
 
 use redline_traffic::{
     Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failures, Interval, JourneyTally,
-    Phase, Reach, RequestTally, Slice, Started, Summary,
+    KeptRequests, Phase, Reach, RequestTally, Slice, Started, Summary,
 };
 
 use crate::job::Job;
@@ -72,6 +72,7 @@ pub enum MemberReport {
         /// Of a job with a journey.
         journeys: Option<JourneyTally>,
         reach: Reach,
+        kept: KeptRequests,
     },
 }
 
@@ -130,7 +131,7 @@ pub fn run<M: Members>(
     if members.yields_to_load() {
         lower_priority();
     }
-    conduct(&mut members).map(Some)
+    conduct(&mut members, job.most_sampled).map(Some)
 }
 
 /// When the schedule of a part starts, by the monotonic clock; `None` when the part was stopped before it was told.
@@ -174,12 +175,13 @@ pub fn started(workers: u32, processes: u32, job: &Job, connected: Connected, ep
 }
 
 /// Emit intervals as they end, and then the result.
-fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
+fn conduct<M: Members>(members: &mut M, most_sampled: usize) -> Result<Ended, EngineError> {
     let mut merger = Merger::new(members.count());
     let mut failures = Failures::default();
     let mut requests = Vec::new();
     let mut journeys = None;
     let mut reach = Reach::default();
+    let mut kept = KeptRequests::default();
     let mut cpu_ns = members.own_cpu_ns();
     let measured = loop {
         match members.next()? {
@@ -195,9 +197,11 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
                 requests: counted,
                 journeys: walked,
                 reach: own_reach,
+                kept: own_kept,
             }) => {
                 failures.merge(own);
                 reach = reach.and(own_reach);
+                kept.add(own_kept, most_sampled);
                 RequestTally::add_all(&mut requests, &counted);
                 JourneyTally::add_to(&mut journeys, walked.as_ref());
                 merger.finish(member, measured);
@@ -221,6 +225,7 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
         requests: requests.into_iter().map(RequestTally::complete).collect(),
         journeys,
         reach,
+        kept,
         slice,
     };
     emit(&Event::Result(summary));

@@ -11,7 +11,7 @@ mod websocket;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use redline_pacing::MOST_WORKERS;
+use redline_pacing::{MOST_WORKERS, random_bits};
 use redline_traffic::{EngineError, ErrorKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,8 @@ pub use websocket::WebSocket;
 pub const JOB_FORMAT: &str = "redline.job/1";
 /// The longest duration in a job: thirty days.
 const LONGEST_NS: u64 = 30 * 24 * 3_600_000_000_000;
+/// The most requests that are kept for their traces.
+const MOST_SAMPLED: u32 = 100_000;
 /// The shortest interval: ten milliseconds.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 
@@ -81,6 +83,8 @@ struct RawJob {
     #[serde(default)]
     log: Option<RawLog>,
     #[serde(default)]
+    traces: RawTraces,
+    #[serde(default)]
     duet: Option<duet::RawDuet>,
 }
 
@@ -101,6 +105,14 @@ pub enum Backend {
 struct RawLog {
     folder: PathBuf,
     at_most: u64,
+}
+
+/// The trace contexts of requests.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawTraces {
+    seed: u64,
+    at_most: u32,
 }
 
 /// The workers of this engine among those of all engines that share a job, which run on hosts of their own.
@@ -154,6 +166,10 @@ pub struct Job {
     pub pids: Vec<u32>,
     /// Where CPU times are read instead, for a server on another host.
     pub clocks: Option<RemoteClocks>,
+    /// Of the ids of traces.
+    pub trace_seed: u64,
+    /// How many requests are kept whose traces are sampled.
+    pub most_sampled: usize,
     /// Single requests are written here.
     pub log: Option<LogOrder>,
     /// Several targets in turn, instead of a single target.
@@ -222,6 +238,10 @@ impl RawJob {
             return Err(bad("format", &message, "use the engine that belongs to your version of the lab"));
         }
         self.check_durations()?;
+        if self.traces.at_most > MOST_SAMPLED {
+            let message = format!("{} is above {MOST_SAMPLED}", self.traces.at_most);
+            return Err(bad("traces.at_most", &message, "they are a sample anyway"));
+        }
         let shard = self.check_workers()?;
         self.check_duet()?;
         self.check_part()?;
@@ -283,6 +303,9 @@ impl RawJob {
             commands: self.commands && !changes,
             pids: self.pids,
             clocks: self.clocks.map(RawClocks::check).transpose()?,
+            // The requests of all targets of a duet have the same numbers.
+            trace_seed: random_bits(self.seed, self.traces.seed, number as u64),
+            most_sampled: self.traces.at_most as usize,
             log: self.log.map(|RawLog { folder, at_most }| LogOrder { folder, at_most }),
             duet,
             records: None,

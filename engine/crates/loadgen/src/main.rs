@@ -16,6 +16,7 @@ mod heartbeat;
 mod ids;
 mod io;
 mod job;
+mod keeper;
 mod measure_start;
 mod merge;
 mod once;

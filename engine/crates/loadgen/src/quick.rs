@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::job::JOB_FORMAT;
 use crate::stop::INTERRUPTED;
 use crate::sys::process::{Signals, end_now, interrupt};
+use crate::sys::time::unix_ns;
 use flags::{Asked, Wrong, wrong};
 
 /// How much longer than its parts a load may take: connecting, and the end of the engine.
@@ -120,6 +121,7 @@ fn job(asked: &Asked) -> Value {
     };
     json!({
         "format": JOB_FORMAT,
+        "traces": {"seed": unix_ns()},
         "target": target(asked),
         "requests": [request(asked)],
         "load": load,

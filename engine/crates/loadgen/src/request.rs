@@ -46,6 +46,7 @@ impl DueRequest {
 }
 
 /// A request that has ended.
+#[derive(Clone, Copy)]
 pub struct EndedRequest {
     pub due: DueRequest,
     /// The index of the request in the job.

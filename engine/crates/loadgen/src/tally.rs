@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use redline_traffic::{Histogram, JourneyTally, Outcome, Phase, RequestTally, Slice, StreamNews};
+use redline_traffic::{Histogram, JourneyTally, KeptRequests, Outcome, Phase, RequestTally, Slice, StreamNews};
 
 use redline_websocket::Volume;
 
@@ -14,6 +14,7 @@ use crate::by_journey::{self, ByJourney, Mark};
 use crate::by_request::{ByRequest, Entry, StreamEntry};
 use crate::client::StreamProgress;
 use crate::heartbeat::{Heartbeat, Pause};
+use crate::keeper::Keeper;
 use crate::measure_start::MeasureStart;
 use crate::request::EndedRequest;
 use crate::request_log::RequestLog;
@@ -118,7 +119,9 @@ pub struct Tally {
     by_request: Option<Box<ByRequest>>,
     /// The rows of single requests, if they are logged.
     log: Option<Box<RequestLog>>,
-    /// Whether the end of a request is more than counted: by request, or in the log.
+    /// Single requests, if they are kept.
+    keeper: Option<Box<Keeper>>,
+    /// Whether the end of a request is more than counted and timed: by request, in the log, or for its trace.
     observes: bool,
     /// The measurements by journey, if the job has one.
     by_journey: Option<Box<ByJourney>>,
@@ -150,6 +153,7 @@ impl Tally {
             ends_when_noticed: false,
             by_request: None,
             log: None,
+            keeper: None,
             observes: false,
             by_journey: None,
             failed: 0,
@@ -160,14 +164,25 @@ impl Tally {
 
     /// Count by request, too.
     pub fn count_by_request(&mut self, by_request: Option<Box<ByRequest>>) {
+        self.observes |= by_request.is_some();
         self.by_request = by_request;
-        self.observes = self.by_request.is_some() || self.log.is_some();
+    }
+
+    /// Keep single requests.
+    pub fn keep_requests(&mut self, keeper: Keeper) {
+        self.observes |= keeper.samples();
+        self.keeper = Some(Box::new(keeper));
+    }
+
+    /// Those that were kept.
+    pub fn kept(&self) -> KeptRequests {
+        self.keeper.as_ref().map_or_else(KeptRequests::default, |keeper| keeper.kept(self.window.epoch_ns))
     }
 
     /// Log every request of the measurement.
     pub fn log_requests(&mut self, log: Option<Box<RequestLog>>) {
+        self.observes |= log.is_some();
         self.log = log;
-        self.observes = self.by_request.is_some() || self.log.is_some();
     }
 
     /// Take the log; none unless requests were logged.
@@ -334,6 +349,9 @@ impl Tally {
         });
         let phase = self.window.phase(end_ns);
         self.number = if phase == self.phase { self.number + 1 } else { 0 };
+        if let Some(keeper) = self.keeper.as_mut().filter(|_| self.phase == Phase::Warmup && phase != self.phase) {
+            keeper.clear();
+        }
         self.phase = phase;
         self.start_ns = end_ns;
         self.end_ns = self.next_end_ns(end_ns);
@@ -468,6 +486,9 @@ impl Tally {
         counts.with_errors += u64::from(ended.has_errors);
         let response_ns = now_ns.saturating_sub(due_ns);
         counts.saturated += u64::from(self.slice.response.record(response_ns));
+        if let Some(keeper) = &mut self.keeper {
+            keeper.time(ended, response_ns, now_ns);
+        }
         if let Some(written_ns) = ended.written_ns {
             counts.saturated += u64::from(self.slice.service.record(now_ns.saturating_sub(written_ns)));
         }
@@ -532,6 +553,9 @@ impl Tally {
     fn observe(&mut self, ended: &EndedRequest, of_window: bool, now_ns: u64) {
         if let Some(log) = self.log.as_mut().filter(|_| of_window) {
             log.add(ended, now_ns);
+        }
+        if let Some(keeper) = self.keeper.as_mut().filter(|_| of_window) {
+            keeper.sample(ended, now_ns);
         }
         let in_window = self.phase == Phase::Measure;
         let entry = Entry::of(ended, of_window, in_window, now_ns.saturating_sub(ended.due.due_ns));

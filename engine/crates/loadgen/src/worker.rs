@@ -9,7 +9,7 @@ mod load;
 use std::io;
 use std::sync::Arc;
 
-use redline_traffic::{JourneyTally, Reach, RequestTally};
+use redline_traffic::{JourneyTally, KeptRequests, Reach, RequestTally};
 
 use self::early::EarlyWaking;
 pub use self::load::WorkerLoad;
@@ -110,6 +110,11 @@ impl<I: Io> Worker<I> {
     /// Take the measurements by request, after the load.
     pub fn take_requests(&mut self) -> Vec<RequestTally> {
         self.load.take_requests()
+    }
+
+    /// The single requests that were kept.
+    pub fn kept(&self) -> KeptRequests {
+        self.load.kept()
     }
 
     /// Take the measurements by journey, after the load.

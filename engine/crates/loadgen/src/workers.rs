@@ -7,7 +7,7 @@ use std::thread;
 
 use redline_pacing::{Crowd, Schedule};
 use redline_traffic::{
-    Clocks, Connected, Ended, EngineError, ErrorKind, Event, JourneyTally, Reach, RequestTally, Slice,
+    Clocks, Connected, Ended, EngineError, ErrorKind, Event, JourneyTally, KeptRequests, Reach, RequestTally, Slice,
 };
 
 use crate::by_journey::ByJourney;
@@ -21,6 +21,7 @@ use crate::io::Io;
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
 use crate::job::{Backend, Job, Shape};
+use crate::keeper::Keeper;
 use crate::measure_start::{IntervalGrid, MeasureStart};
 use crate::merge::Measured;
 use crate::once::{OnceError, take_once};
@@ -66,6 +67,7 @@ enum Message {
         requests: Vec<RequestTally>,
         journeys: Option<JourneyTally>,
         reach: Reach,
+        kept: KeptRequests,
     },
     Failed(EngineError),
 }
@@ -247,14 +249,17 @@ impl Members for Workers {
     fn next(&mut self) -> Result<Option<MemberReport>, EngineError> {
         Ok(match self.receive()? {
             Message::Interval(worker, interval) => Some(MemberReport::Interval { member: worker.index(), interval }),
-            Message::Finished { worker, cut_ns, failures, requests, journeys, reach } => Some(MemberReport::Finished {
-                member: worker.index(),
-                measured: self.measured(cut_ns),
-                failures: failures.since(self.epoch_ns),
-                requests,
-                journeys,
-                reach,
-            }),
+            Message::Finished { worker, cut_ns, failures, requests, journeys, reach, kept } => {
+                Some(MemberReport::Finished {
+                    member: worker.index(),
+                    measured: self.measured(cut_ns),
+                    failures: failures.since(self.epoch_ns),
+                    requests,
+                    journeys,
+                    reach,
+                    kept,
+                })
+            }
             Message::Connected(..) | Message::Failed(_) => None,
         })
     }
@@ -339,6 +344,7 @@ impl WorkerThread {
         let mut tally = Tally::new(window, self.job.interval_ns, IntervalSender { send, spare: returned });
         tally.count_by_request(ByRequest::sums(&self.job));
         tally.count_journeys(ByJourney::sums(&self.job));
+        tally.keep_requests(Keeper::new(&self.job));
         let all_workers = u64::from(self.job.shard.all_workers);
         let log = self.job.log.as_ref().map(|log| RequestLog::new(epoch_ns, log.at_most / all_workers));
         tally.log_requests(log.map(Box::new));
@@ -354,13 +360,20 @@ impl WorkerThread {
         worker.close_websockets()?;
         // Done before the connections are closed, because closing many takes long.
         let (failures, requests, journeys) = (worker.take_failures(), worker.take_requests(), worker.take_journeys());
-        let (worker_id, reach) = (self.worker, worker.reach());
+        let (worker_id, reach, kept) = (self.worker, worker.reach(), worker.kept());
         let log = worker.take_log().zip(self.job.log.as_ref());
         let global = self.job.global(self.worker);
         // Before the end is said: who hears of it reads the file.
         log.map(|(log, LogOrder { folder, .. })| log.write(folder, global.0)).transpose()?;
-        let _ =
-            self.messages.send(Message::Finished { worker: worker_id, cut_ns, failures, requests, journeys, reach });
+        let _ = self.messages.send(Message::Finished {
+            worker: worker_id,
+            cut_ns,
+            failures,
+            requests,
+            journeys,
+            reach,
+            kept,
+        });
         drop(worker);
         Ok(())
     }

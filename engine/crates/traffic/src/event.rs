@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Failures, JourneyTally, Outcome, RequestTally, Slice};
+use crate::{Failure, Failures, JourneyTally, KeptRequests, Outcome, RequestTally, Slice};
 
 /// The format of the events, named in `started`.
 pub const ENGINE_FORMAT: &str = "redline.engine/1";
@@ -198,6 +198,9 @@ pub struct Summary<S> {
     /// How far the connections ever came, from the warm-up on.
     #[serde(default)]
     pub reach: Reach,
+    /// Single requests.
+    #[serde(default, skip_serializing_if = "KeptRequests::is_empty")]
+    pub kept: KeptRequests,
     /// What happened.
     #[serde(flatten)]
     pub slice: S,

@@ -7,6 +7,7 @@ mod event;
 mod failures;
 mod histogram;
 mod journey_tally;
+mod kept;
 mod one_way;
 mod request_tally;
 mod slice;
@@ -21,6 +22,7 @@ pub use event::{
 pub use failures::{Failure, Failures};
 pub use histogram::{DIGITS, HIGHEST_NS, Histogram, LOWEST_NS};
 pub use journey_tally::{JourneyEnd, JourneyTally};
+pub use kept::{KeptRequest, KeptRequests, MOST_SLOWEST};
 pub use one_way::{OneWay, Signed};
 pub use request_tally::RequestTally;
 pub use slice::Slice;

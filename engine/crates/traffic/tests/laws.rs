@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use redline_traffic::{
     Clocks, Connected, Counts, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failure, Failures,
-    HIGHEST_NS, Histogram, Interval, JourneyEnd, JourneyTally, Outcome, OwnedEvent, Phase, Reach, RequestTally, Signed,
-    Slice, SparseHistogram, Started, StatusClasses, Summary, TlsInfo,
+    HIGHEST_NS, Histogram, Interval, JourneyEnd, JourneyTally, KeptRequest, KeptRequests, Outcome, OwnedEvent, Phase,
+    Reach, RequestTally, Signed, Slice, SparseHistogram, Started, StatusClasses, Summary, TlsInfo,
 };
 use serde_json::{Value, json};
 
@@ -163,11 +163,13 @@ proptest! {
         let mut tally = RequestTally { completed: index, ..RequestTally::default() };
         tally.record(Some(end_ns), start_ns);
         let requests = vec![tally, RequestTally::default()];
+        let request = KeptRequest { request: Some(1), due_ns: start_ns, written_ns: None, first_ns: Some(index), end_ns, outcome: Outcome::Ok, status: Some(200), traceparent: Some("00".to_owned()) };
+        let kept = KeptRequests { slowest: vec![request.clone()], sampled: vec![request] };
         let summary = Summary {
-            ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), requests: requests.clone(), journeys: Some(journeys()), reach: REACH, slice: &slice,
+            ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), requests: requests.clone(), journeys: Some(journeys()), reach: REACH, kept: kept.clone(), slice: &slice,
         };
         let expected =
-            Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures, requests, journeys: Some(journeys()), reach: REACH, slice: boxed() };
+            Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures, requests, journeys: Some(journeys()), reach: REACH, kept, slice: boxed() };
         prop_assert_eq!(self::read(&Event::Result(summary)), OwnedEvent::Result(expected));
     }
 
@@ -371,6 +373,7 @@ fn events_have_the_keys_of_the_protocol() {
         requests: Vec::new(),
         journeys: Some(journeys()),
         reach: REACH.and(REACH),
+        kept: KeptRequests::default(),
         slice: &slice,
     };
     let result = serde_json::to_value(Event::Result(summary)).unwrap();
@@ -379,7 +382,7 @@ fn events_have_the_keys_of_the_protocol() {
         assert_eq!(&result["journeys"][key], count, "{key}");
     }
     assert_eq!(result["journeys"].get("rows_used_up"), None);
-    assert_eq!(result.get("requests"), None);
+    assert_eq!((result.get("requests"), result.get("kept")), (None, None));
     assert_eq!(result["reach"], json!({"opened": 6, "asked": 4, "answered": 2}));
     assert_eq!((&result["event"], &result["ended"]), (&json!("result"), &json!("interrupted")));
 }

@@ -26,6 +26,7 @@ mod scan;
 mod template;
 mod text;
 mod timestamp;
+mod trace;
 
 pub use answer::{Answer, KeptBody, KeptFields, ParsedAnswer, ReadOptions};
 pub use events::{BodyKind, EventKind, EventReader};
@@ -43,6 +44,7 @@ pub use request::{Body, BodyEscape, Part, Spec, Unsendable};
 pub use template::Template;
 pub use text::{Names, Unfit, Values};
 pub use timestamp::{Timestamp, Unit};
+pub use trace::{TraceContext, TraceShare};
 
 /// The longest status line and headers, the longest trailers, and the most interim answers before an answer: 64 KiB.
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;

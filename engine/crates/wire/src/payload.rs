@@ -3,6 +3,7 @@
 use crate::request::{Body, Unsendable};
 use crate::template::Content;
 use crate::text::{Drawn, Names, Unfit, Values};
+use crate::trace::TraceShare;
 
 /// The content of a message.
 #[derive(Clone, Debug)]
@@ -25,6 +26,12 @@ impl Payload {
             Content::Fixed(bytes) => Some(bytes),
             Content::Varying(..) => None,
         }
+    }
+
+    /// The share of messages whose trace is sampled; `None` if they have no trace context.
+    #[must_use]
+    pub fn trace_share(&self) -> Option<TraceShare> {
+        self.0.trace_share()
     }
 
     /// Append the content with values from `values`.

@@ -85,6 +85,8 @@ pub enum Unsendable {
     Rand(Part, String),
     /// A `{pick:…}` of a list that does not exist, or is empty.
     Pick(Part, String),
+    /// A `{traceparent:…}` without a share in percent.
+    Trace(Part, String),
     /// A `{take:…}` or `{row:…}` of a name that the visitor has not.
     Given(Part, String),
     /// The entry of the named list at this index may not occur where it is picked.
@@ -102,7 +104,11 @@ impl Unsendable {
             Self::HeaderName(i) | Self::HeaderValue(i) | Self::HeaderFraming(i) | Self::HeaderConnection(i) => {
                 Part::Header(*i)
             }
-            Self::Rand(part, _) | Self::Pick(part, _) | Self::Given(part, _) | Self::Entry(part, _, _) => *part,
+            Self::Rand(part, _)
+            | Self::Pick(part, _)
+            | Self::Trace(part, _)
+            | Self::Given(part, _)
+            | Self::Entry(part, _, _) => *part,
         }
     }
 }
@@ -121,6 +127,7 @@ impl fmt::Display for Unsendable {
             Self::HeaderConnection(_) => f.write_str("is not for HTTP/2, which says it in frames: leave it out"),
             Self::Rand(_, text) => write!(f, "{{rand:{text}}} is not {{rand:a..b}} with whole numbers, a not above b"),
             Self::Pick(_, name) => write!(f, "{{pick:{name}}}: there are no picks of that name, or none in it"),
+            Self::Trace(_, text) => write!(f, "{text} is not {{traceparent:1%}} with a share from 0% to 100%"),
             Self::Given(_, text) => write!(f, "{text}: no step takes a value of that name, or no column has it"),
             Self::Entry(_, name, i) => write!(f, "{{pick:{name}}}: entry {i} of these picks cannot stand here"),
         }

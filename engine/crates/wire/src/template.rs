@@ -8,6 +8,7 @@ use crate::fields::Fields;
 use crate::given::Escape;
 use crate::request::{Body, BodyEscape, Part, Spec, Unsendable};
 use crate::text::{Drawn, Names, Text, Unfit, Values, append_number};
+use crate::trace::TraceShare;
 
 /// The index of `:path` among the fields of an HTTP/2 request.
 const PATH: usize = 3;
@@ -163,6 +164,16 @@ impl Template {
         drawn.result()
     }
 
+    /// The share of requests whose trace is sampled; `None` if they have no trace context.
+    #[must_use]
+    pub fn trace_share(&self) -> Option<TraceShare> {
+        let of_form = match &self.form {
+            Form::Head(head) => head.trace_share(),
+            Form::Fields(parts) => parts.iter().filter_map(|(_, value)| value.trace_share()).max(),
+        };
+        of_form.max(self.content.trace_share())
+    }
+
     fn put_fixed_together(&mut self) {
         if self.cookies {
             return;
@@ -207,6 +218,13 @@ impl Content {
             Some(bytes) => Self::Fixed(bytes.into()),
             None => Self::Varying(text, chunks),
         })
+    }
+
+    pub(crate) fn trace_share(&self) -> Option<TraceShare> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Varying(text, _) => text.trace_share(),
+        }
     }
 
     /// The length in the head; `None` if there is none, or it varies.

@@ -6,6 +6,7 @@ use memchr::memchr;
 
 use crate::given::{Escape, Given, GivenValue, NO_VALUE};
 use crate::request::{Part, Unsendable};
+use crate::trace::{TraceContext, TraceShare};
 
 /// What placeholders may refer to.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,8 @@ pub trait Values {
     fn between(&mut self, a: i64, b: i64) -> i64;
     /// An index below `n`, which is not 0.
     fn pick(&mut self, n: usize) -> usize;
+    /// The trace that the request begins, the same whenever it is asked for.
+    fn trace_context(&mut self) -> TraceContext;
     /// The value that the visitor took under the name at this index of [`Names::takes`].
     fn taken(&self, _index: usize) -> &GivenValue {
         &NO_VALUE
@@ -101,6 +104,8 @@ enum Segment {
     Seq,
     Rand(i64, i64),
     Pick(Box<str>, Box<[Box<str>]>),
+    /// A trace context, of which this share is sampled.
+    Trace(TraceShare),
     /// A value of the visitor.
     Given(Given, Escape),
     /// In an HTTP/1.1 head: the header with the visitor's cookies, or, after cookies of the request's own, the rest of it.
@@ -122,8 +127,8 @@ impl Text {
         made
     }
 
-    /// Parse `text`: `{seq}`, `{rand:a..b}`, `{pick:name}`, `{take:name}`, `{row:column}`; `{{` and `}}` are braces, and any
-    /// other brace is literal. `escape`: how values of the visitor are written.
+    /// Parse `text`: `{seq}`, `{rand:a..b}`, `{pick:name}`, `{traceparent}`, `{take:name}`, `{row:column}`; `{{` and `}}` are
+    /// braces, and any other brace is literal. `escape`: how values of the visitor are written.
     pub(crate) fn parse(text: &str, part: Part, escape: &Escape, names: &Names<'_>) -> Result<Self, Unsendable> {
         let mut made = Self::default();
         let mut rest = text;
@@ -220,6 +225,7 @@ impl Text {
                     let picked = drawn.values.pick(entries.len()).min(entries.len() - 1);
                     out.extend_from_slice(entries[picked].as_bytes());
                 }
+                Segment::Trace(share) => drawn.values.trace_context().append(*share, out),
                 Segment::Given(given, escape) => {
                     if let Err(why) = escape.append(given.value(&*drawn.values), out) {
                         drawn.unfit = Some(why);
@@ -244,9 +250,16 @@ impl Text {
             Segment::Literal(text) => text.len(),
             Segment::Seq | Segment::Rand(..) => 1,
             Segment::Pick(_, entries) => entries.iter().map(|entry| entry.len()).min().unwrap_or(0),
+            Segment::Trace(_) => TraceContext::BYTES,
             Segment::Given(..) | Segment::Cookies { .. } => 0,
         };
         self.0.iter().map(least).sum()
+    }
+
+    /// The share of requests with this text whose trace is sampled; `None` if it has no trace context.
+    pub(crate) fn trace_share(&self) -> Option<TraceShare> {
+        let share = |segment: &Segment| if let Segment::Trace(share) = segment { Some(*share) } else { None };
+        self.0.iter().filter_map(share).max()
     }
 
     /// Check that it is a path whatever is picked.
@@ -298,6 +311,15 @@ impl Segment {
             let entries = entries.ok_or_else(|| Unsendable::Pick(part, shown(name.unwrap_or(rest))))?;
             let name = name.unwrap_or_default();
             (Self::Pick(name.into(), entries.iter().map(|entry| entry.as_str().into()).collect()), name)
+        } else if let Some(rest) = text.strip_prefix("{traceparent").filter(|rest| rest.starts_with([':', '}'])) {
+            let share = rest.split_once('}').map(|(share, _)| share);
+            let parsed = share.and_then(|share| match share.strip_prefix(':') {
+                Some(percent) => TraceShare::parse(percent),
+                None => Some(TraceShare::ALL),
+            });
+            let placeholder = text.split_inclusive('}').next().unwrap_or(text);
+            let parsed = parsed.ok_or_else(|| Unsendable::Trace(part, shown(placeholder)))?;
+            return Ok(Some((Self::Trace(parsed), placeholder.len())));
         } else if let Some((given, length)) = Given::parse(text, part, names)? {
             return Ok(Some((Self::Given(given, escape.clone()), length)));
         } else {
@@ -329,7 +351,7 @@ fn check_edge<'a>(
         segment.check(part, why, &|text| text.is_empty() || is_right(text))?;
         match segment {
             Segment::Pick(_, entries) if entries.iter().any(|entry| entry.is_empty()) => {}
-            Segment::Seq | Segment::Rand(..) => return Ok(is_right(b"0")),
+            Segment::Seq | Segment::Rand(..) | Segment::Trace(_) => return Ok(is_right(b"0")),
             // The values of a visitor are checked when they are written.
             _ => return Ok(true),
         }

@@ -5,7 +5,9 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use redline_wire::{Body, BodyEscape, Fields, Heads, KeptBody, Names, Parser, ReadOptions, Spec, Template, Values};
+use redline_wire::{
+    Body, BodyEscape, Fields, Heads, KeptBody, Names, Parser, ReadOptions, Spec, Template, TraceContext, Values,
+};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -50,6 +52,9 @@ impl Values for Zeros {
     fn pick(&mut self, _: usize) -> usize {
         0
     }
+    fn trace_context(&mut self) -> TraceContext {
+        TraceContext::new(1, 2, 3)
+    }
 }
 
 #[test]
@@ -75,7 +80,7 @@ fn answers_are_read_without_allocating() {
 #[test]
 fn requests_are_written_without_allocating() {
     let picks = BTreeMap::from([("ids".to_owned(), vec!["1".to_owned()])]);
-    let headers = [("X-Id".to_owned(), "{seq}-{rand:1..9}".to_owned())];
+    let headers = [("X-Id".to_owned(), "{seq}-{rand:1..9}{traceparent:1%}".to_owned())];
     for (http2, chunks) in [(false, None), (false, NonZeroUsize::new(2)), (true, None)] {
         let body = Body::Text("<{seq}>".to_owned(), BodyEscape::None);
         let spec = Spec {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
-use redline_wire::{Body, BodyEscape, Fields, GivenValue, Names, Part, Spec, Template, Unfit, Unsendable, Values};
+use redline_wire::{
+    Body, BodyEscape, Fields, GivenValue, Names, Part, Spec, Template, TraceContext, Unfit, Unsendable, Values,
+};
 
 /// Counts up, and takes numbers and picks from the ends of their ranges in turn.
 #[derive(Default)]
@@ -25,6 +27,9 @@ impl Values for Counted {
     fn pick(&mut self, n: usize) -> usize {
         self.draws += 1;
         self.draws % n
+    }
+    fn trace_context(&mut self) -> TraceContext {
+        TraceContext::new(0xabc, 0xdef, 1 << 63)
     }
 }
 
@@ -126,6 +131,32 @@ fn placeholders_are_filled_in_wherever_they_stand() {
 }
 
 #[test]
+fn a_trace_context_stands_wherever_a_placeholder_may() {
+    let context = "00-00000000000000000000000000000abc-0000000000000def";
+    let own = headers(&[("traceparent", "{traceparent}"), ("X-Half", "<{traceparent:50%}>")]);
+    let body = Body::Text("{traceparent:50.1%}{traceparent}".to_owned(), BodyEscape::None);
+    let spec = Spec { method: "PUT", headers: &own, body, ..get("/{traceparent:0%}?{traceparents}") };
+    let template = compile(spec.clone()).unwrap();
+    assert_eq!(
+        text(spec, &mut Counted::default()),
+        format!(
+            "PUT /{context}-00?{{traceparents}} HTTP/1.1\r\nHost: example.org:8080\r\ntraceparent: {context}-01\r\n\
+            X-Half: <{context}-00>\r\nContent-Length: 110\r\n\r\n{context}-01{context}-01"
+        )
+    );
+    let sampled = |template: &Template| template.trace_share().map(|share| TraceContext::default().is_sampled(share));
+    assert_eq!(sampled(&template), Some(true));
+    assert_eq!(sampled(&compile(get("/{traceparent:0%}")).unwrap()), Some(false));
+    assert_eq!(sampled(&compile(get("/{seq}")).unwrap()), None);
+    let body = Body::Text("{traceparent}".to_owned(), BodyEscape::None);
+    assert_eq!(sampled(&compile(Spec { http2: true, body, ..get("/") }).unwrap()), Some(true));
+    for wrong in ["{traceparent:}", "{traceparent:1}", "{traceparent:101%}", "{traceparent:-1%}", "{traceparent:1%"] {
+        let path = format!("/{wrong}");
+        assert_eq!(compile(get(&path)).unwrap_err(), Unsendable::Trace(Part::Path, wrong.to_owned()));
+    }
+}
+
+#[test]
 fn a_body_that_does_not_vary_is_left_out_of_what_is_rendered() {
     let spec = Spec { body: Body::Bytes(b"abc{seq}".to_vec()), ..get("/{seq}") };
     let template = compile(spec).unwrap();
@@ -186,7 +217,7 @@ fn a_request_that_would_break_apart_is_refused() {
     for method in ["GE T", "", "CONNECT"] {
         assert_eq!(why(Spec { method, ..get("/") }), Unsendable::Method);
     }
-    for path in ["", "a", "/a b", "/\r\n", "/ä", "{seq}", "{pick:ids}"] {
+    for path in ["", "a", "/a b", "/\r\n", "/ä", "{seq}", "{traceparent}", "{pick:ids}"] {
         let is_right = matches!(why(get(path)), Unsendable::Path | Unsendable::Entry(Part::Path, ..));
         assert!(is_right, "{path:?}");
     }
@@ -344,6 +375,9 @@ impl Values for Visitor {
     }
     fn pick(&mut self, _: usize) -> usize {
         0
+    }
+    fn trace_context(&mut self) -> TraceContext {
+        TraceContext::default()
     }
     fn taken(&self, _: usize) -> &GivenValue {
         &self.token

@@ -194,6 +194,8 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
     project = project_here() if ask.server is None else None
     suite, text = load_suite(ask, project, with_text=order.is_kept)
     check_targets(suite, ask.target_is_mine)
+    if outputs.meter is not None:
+        outputs.meter.check(suite)
     check_variables(suite.variants)
     workers, store = read_workers(ask.threads, suite.loads[0].connections), RunStore(folder)
     store.check_free()
@@ -218,6 +220,8 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
         )
     if log is not None and raw is not None:
         log.write(Path(raw), recording, cell, outputs.console)
+    if outputs.meter is not None:
+        outputs.meter.trial(MeteredTrial.of(cell, _TRIAL), cell, recording)
     kept = running.write_run_views(store) if order.is_kept else None
     judged = kept.cells[0] if kept else analysis.judged_load(suite, cell, recording)
     facts = judged.load_facts

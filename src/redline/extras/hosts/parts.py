@@ -8,6 +8,7 @@ from redline.driving.intervals import kept_ns
 from redline.driving.protocol import MOST_WORKERS
 from redline.model import Engine, Interval, JourneyTraffic, Traffic
 from redline.model.failures import earliest
+from redline.model.kept import KeptRequests
 from redline.model.traffic import Reach, merged_requests, sums
 
 _ENDINGS: tuple[Literal["interrupted", "deadline", "complete"], ...] = ("interrupted", "deadline", "complete")
@@ -73,6 +74,7 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
         requests=merged_requests(part.requests for part in parts),
         journeys=JourneyTraffic.merged(part.journeys for part in parts),
         reach=Reach.merged(part.reach for part in parts),
+        kept=KeptRequests.merged(part.kept for part in parts),
         failures=earliest(failure for part in parts for failure in part.failures),
         first_errors=next((part.first_errors for part in parts if part.first_errors is not None), None),
         intervals=merged_intervals([part.intervals for part in parts], interval_ns),

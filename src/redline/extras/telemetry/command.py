@@ -39,6 +39,10 @@ def metered(flags: TelemetryFlags, console: Console) -> Iterator[SummingMeter]:
             with _extra("--otlp", "opentelemetry", "the SDK of OpenTelemetry", OTLP_PACKAGES):
                 from redline.extras.telemetry.otlp import pushed  # noqa: PLC0415 - an extra
             stack.enter_context(pushed(meter, flags.otlp, say))
+        if (traces := getattr(flags, "otlp_traces", None)) is not None:
+            with _extra("--otlp-traces", "opentelemetry", "the SDK of OpenTelemetry", OTLP_PACKAGES):
+                from redline.extras.telemetry.otlp_traces import traced  # noqa: PLC0415 - an extra
+            meter.traces = stack.enter_context(traced(traces, say))
         if flags.remote_write is not None:
             with _extra("--remote-write", ("cramjam", "google"), "what encodes it", REMOTE_WRITE_PACKAGES):
                 from redline.extras.telemetry.remote_write import written  # noqa: PLC0415 - an extra
@@ -56,5 +60,6 @@ def _extra(flag: str, modules: str | tuple[str, ...], what: str, packages: str) 
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith(modules):
             raise
-        hint = f"install {packages} where Redline is; in a checkout: uv sync --extra {flag.removeprefix('--')}"
+        name = flag.removeprefix("--").removesuffix("-traces")
+        hint = f"install {packages} where Redline is; in a checkout: uv sync --extra {name}"
         raise UsageError(f"{flag}: {what} is not installed", hint=hint) from None

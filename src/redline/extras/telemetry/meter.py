@@ -10,12 +10,12 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from redline.cli.telemetry import MeteredTrial
-from redline.model import Cell, DuetBlock, DuetRecording, Histogram, Interval
+from redline.model import Cell, DuetBlock, DuetRecording, Histogram, Interval, Recording, Suite
 from redline.model.traffic import Phase
 from redline.ports import ServerUsage
 
@@ -84,12 +84,23 @@ class MeteredSums:
         return replace(self, requests=self.requests.copy(), service=service, response=response)
 
 
+class Traces(Protocol):
+    """Where the traces of requests go."""
+
+    def check(self, suite: Suite) -> None:
+        """Raise UsageError for requests that begin no trace."""
+
+    def send(self, trial: MeteredTrial, cell: Cell, recording: Recording) -> None:
+        """Send the traces of a trial."""
+
+
 class SummingMeter:
     """Takes in what loads show of themselves, in any thread, and gives the sums of the most recent trials."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._trials: OrderedDict[MeteredTrial, dict[Phase, MeteredSums]] = OrderedDict()
+        self.traces: Traces | None = None
         self._read: tuple[tuple[MeteredTrial, int] | None, int] = None, 0
 
     def begin(self, *trials: MeteredTrial) -> None:
@@ -135,6 +146,16 @@ class SummingMeter:
                     if cpu_ns is not None:
                         used = self._sums(trial, block.phase, lasted_ns)
                         used.server_cpu_ns = (used.server_cpu_ns or 0) + cpu_ns
+
+    def check(self, suite: Suite) -> None:
+        """Raise UsageError for a suite whose requests begin no trace, where traces are asked for."""
+        if self.traces is not None:
+            self.traces.check(suite)
+
+    def trial(self, trial: MeteredTrial, cell: Cell, recording: Recording) -> None:
+        """Send the traces of a trial that has ended."""
+        if self.traces is not None:
+            self.traces.send(trial, cell, recording)
 
     def ended(self, trials: tuple[MeteredTrial, ...], duet: DuetRecording) -> None:
         """Add the times that were measured in a duet, whose targets are these trials."""

@@ -43,7 +43,7 @@ from redline.extras.telemetry.meter import (
 from redline.extras.telemetry.pushing import pushed_to, pushing
 from redline.version import VERSION
 
-_TIMEOUT_S = 5.0
+TIMEOUT_S = 5.0
 _SUCCESS = 2
 _SIGNAL = "/v1/metrics"
 """Where a collector takes metrics (OTLP specification 1.5, "OTLP/HTTP Request")."""
@@ -59,8 +59,8 @@ def pushed(meter: SummingMeter, url: str, say: Callable[[str], object]) -> Itera
     logger = logging.getLogger("opentelemetry")
     logger.addHandler(logging.NullHandler())  # it would print to stderr in the midst of the progress
     logger.propagate = False
-    session = _Session()
-    exporter = OTLPMetricExporter(endpoint=endpoint, timeout=_TIMEOUT_S, session=session)
+    session = CollectorSession("--otlp", "metrics")
+    exporter = OTLPMetricExporter(endpoint=endpoint, timeout=TIMEOUT_S, session=session)
 
     def push() -> str:
         session.refused = ""
@@ -68,24 +68,27 @@ def pushed(meter: SummingMeter, url: str, say: Callable[[str], object]) -> Itera
         failed = "" if done is MetricExportResult.SUCCESS else "does a collector listen there?"
         return session.refused or failed
 
-    with pushing(push, f"metrics to {endpoint}", 3 * _TIMEOUT_S, say):
+    with pushing(push, f"metrics to {endpoint}", 3 * TIMEOUT_S, say):
         yield
 
 
-class _Session(requests.Session):
+class CollectorSession(requests.Session):
     """Follows no redirect, and keeps what an answer says that is no success.
 
-    The exporter takes any status below 400 for one: metrics would be lost where a redirect turns a POST into a GET, or
-    names no other place.
+    The exporters take any status below 400 for one: all would be lost where a redirect turns a POST into a GET, or
+    names no other place. `flag` is what names the URL, which takes `what`.
     """
 
-    refused = ""
+    def __init__(self, flag: str, what: str) -> None:
+        super().__init__()
+        self._flag, self._what = flag, what
+        self.refused = ""
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
         """The answer to one request."""
         answer = super().send(request, **{**options, "allow_redirects": False})
         to = answer.headers.get("location")
-        redirect = f" to {to}: give --otlp the URL that takes metrics" if to else ""
+        redirect = f" to {to}: give {self._flag} the URL that takes {self._what}" if to else ""
         taken = (answer.status_code or 0) // 100 == _SUCCESS
         self.refused = "" if taken else f"status {answer.status_code}{redirect}"
         return answer

@@ -329,7 +329,7 @@ def test_a_collector_that_redirects_has_taken_nothing(status: int, location: str
 
 
 def test_a_collector_that_refuses_is_quoted_by_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp, "_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(otlp, "TIMEOUT_S", 0.5)
     said: list[str] = []
     with collector() as server:
         server.status = 401
@@ -339,7 +339,7 @@ def test_a_collector_that_refuses_is_quoted_by_its_status(monkeypatch: pytest.Mo
 
 
 def test_a_collector_that_is_not_there_ends_no_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp, "_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(otlp, "TIMEOUT_S", 0.5)
     said: list[str] = []
     port = unused_port()
     with otlp.pushed(SummingMeter(), f"http://127.0.0.1:{port}/own/path", said.append):

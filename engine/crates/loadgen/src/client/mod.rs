@@ -26,5 +26,6 @@ mod visitors;
 mod websocket;
 
 pub use self::activity::{Activity, ClientEvent, ClockReading, OpenError, OpenFailure, StreamProgress};
+pub use self::draws::TraceIds;
 pub use self::pool::ConnectResult;
 pub use self::sending::Client;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use redline_traffic::Outcome;
 use redline_visitor::{Dropped, Jar, Site};
-use redline_wire::{Answer, GivenValue, MOST_KEPT_BODY, MessageText, Pointer, Values, values_in};
+use redline_wire::{Answer, GivenValue, MOST_KEPT_BODY, MessageText, Pointer, TraceContext, Values, values_in};
 
 use super::draws::Draws;
 use crate::ids::GlobalWorkerId;
@@ -306,6 +306,10 @@ impl Values for VisitorValues<'_> {
 
     fn pick(&mut self, n: usize) -> usize {
         self.draws.pick(n)
+    }
+
+    fn trace_context(&mut self) -> TraceContext {
+        self.draws.trace_context()
     }
 
     fn taken(&self, index: usize) -> &GivenValue {

@@ -31,6 +31,8 @@ struct RawCheck {
     picks: Picks,
     timeout_ns: u64,
     keep_bytes: usize,
+    #[serde(default)]
+    trace_seed: u64,
 }
 
 /// Parse and validate a check: a job of one user who sends a single request, whose answer is recorded.
@@ -98,6 +100,8 @@ impl RawCheck {
             commands: false,
             pids: Vec::new(),
             clocks: None,
+            trace_seed: self.trace_seed,
+            most_sampled: 0,
             log: None,
             duet: None,
             records: Some(self.keep_bytes),

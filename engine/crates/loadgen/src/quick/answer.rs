@@ -199,7 +199,7 @@ fn integer(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use redline_traffic::{Failures, Reach};
+    use redline_traffic::{Failures, KeptRequests, Reach};
 
     use super::*;
     use crate::quick::flags;
@@ -225,6 +225,7 @@ mod tests {
             requests: Vec::new(),
             journeys: None,
             reach: Reach::default(),
+            kept: KeptRequests::default(),
             slice: Box::new(slice),
         }
     }

@@ -117,11 +117,10 @@ impl Shards {
         if result.ended != Ended::Complete && self.stop.code().is_none() {
             self.stop.request(if result.ended == Ended::Deadline { CUT_BY_DEADLINE } else { INTERRUPTED });
         }
-        let Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, failures, requests, journeys, .. } =
-            result;
-        let reach = result.reach;
-        let measured = Measured { ended, start_ns, end_ns };
-        MemberReport::Finished { member: shard, measured, failures, requests, journeys, reach }
+        let measured =
+            Measured { ended: result.ended, start_ns: result.measure_start_ns, end_ns: result.measure_end_ns };
+        let Summary { failures, requests, journeys, reach, kept, .. } = result;
+        MemberReport::Finished { member: shard, measured, failures, requests, journeys, reach, kept }
     }
 
     /// Why a shard ends the work: it reported an error, has ended, or sent an event out of order.

@@ -3,7 +3,7 @@
 mod journeys;
 mod mix;
 
-use redline_traffic::{JourneyEnd, JourneyTally, Outcome, RequestTally};
+use redline_traffic::{JourneyEnd, JourneyTally, KeptRequests, Outcome, RequestTally};
 
 use self::mix::Mix;
 use crate::by_journey::Entry;
@@ -352,6 +352,11 @@ impl WorkerLoad {
     /// Take the measurements by request.
     pub fn take_requests(&mut self) -> Vec<RequestTally> {
         self.tally.take_requests()
+    }
+
+    /// The single requests that were kept.
+    pub fn kept(&self) -> KeptRequests {
+        self.tally.kept()
     }
 
     /// The tally and the journeys under way, to be used for another load.

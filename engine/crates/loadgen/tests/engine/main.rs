@@ -36,4 +36,5 @@ mod shards;
 mod streams;
 mod support;
 mod surplus;
+mod traces;
 mod websockets;

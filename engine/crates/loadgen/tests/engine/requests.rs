@@ -9,10 +9,10 @@ use crate::support::server::{HELLO, Request, Server};
 use crate::support::{complete, histogram, job, open_job, run, with};
 use serde_json::{Value, json};
 
-type Record = Arc<Mutex<Vec<Request>>>;
+pub type Record = Arc<Mutex<Vec<Request>>>;
 
 /// A server that records its requests, and answers with the length of the body.
-fn recorder() -> (Server, Record) {
+pub fn recorder() -> (Server, Record) {
     let record = Record::default();
     let kept = Arc::clone(&record);
     let server = Server::start(move |mut peer, _| {
@@ -27,7 +27,7 @@ fn recorder() -> (Server, Record) {
 }
 
 /// This many requests of one user, without a warm-up.
-fn counted(port: u16, requests: Value, count: u64) -> Value {
+pub fn counted(port: u16, requests: Value, count: u64) -> Value {
     let job = with(with(job(port), "/requests", requests), "/load/closed/users", json!(1));
     let job = with(with(job, "/warmup_ns", json!(0)), "/count", json!(count));
     with(job, "/measure_ns", json!(20_000_000_000_u64))

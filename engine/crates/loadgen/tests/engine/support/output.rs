@@ -129,6 +129,11 @@ impl Outcome {
         histogram(&self.event, name)
     }
 
+    /// The slowest requests.
+    pub fn slowest(&self) -> &[Value] {
+        self.event["kept"]["slowest"].as_array().map_or(&[], Vec::as_slice)
+    }
+
     /// The first failure of each outcome.
     pub fn failures(&self) -> &[Value] {
         self.event["failures"].as_array().unwrap()
@@ -158,6 +163,20 @@ impl Outcome {
         assert_eq!(self.histogram("lateness").count(), self.count("due"));
         assert_eq!(self.histogram("service").count(), self.count("sent"));
         assert!(self.count("exhausted") <= self.outcome("connect"));
+        // The slowest requests have the longest times of the histogram.
+        let slowest = self.slowest();
+        assert_eq!(slowest.len() as u64, self.count("due").min(10));
+        let mut times = Histogram::new();
+        for kept in slowest {
+            times.record(kept["end_ns"].as_u64().unwrap() - kept["due_ns"].as_u64().unwrap());
+        }
+        let rank = |times: &Histogram, at: u64| {
+            let count = times.count() as f64;
+            times.quantile_ns((count - at as f64 - 0.5) / count)
+        };
+        for at in 0..slowest.len() as u64 {
+            assert_eq!(rank(&times, at), rank(&self.histogram("response"), at), "{at}: {slowest:?}");
+        }
     }
 
     /// All requests, at least one, ended with this outcome.

@@ -1,0 +1,120 @@
+"""Trace contexts that a server gets, the slowest requests of a load, and their spans at a collector."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tests.e2e.conftest import Redline
+from tests.fakes.collectors import collecting
+
+pytestmark = pytest.mark.e2e
+
+CONTEXT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[01]")
+COUNT = 400
+
+
+class Traced(ThreadingHTTPServer):
+    """A server that notes the header `traceparent` of every request."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answering)
+        self.contexts: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/"
+
+    @property
+    def ids(self) -> list[str]:
+        """The trace ids of the contexts."""
+        return [context.split("-")[1] for context in self.contexts]
+
+
+class _Answering(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Traced
+
+    def do_GET(self) -> None:
+        self.server.contexts.append(self.headers["traceparent"])
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def traced() -> Iterator[Traced]:
+    with Traced() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def header(text: str) -> tuple[str, str]:
+    return "-H", f"traceparent: {text}"
+
+
+def test_each_request_begins_a_trace_and_a_collector_gets_its_span(redline: Redline) -> None:
+    with traced() as server, collecting() as collector:
+        asked = (*header("{traceparent:50%}"), "--count", str(COUNT), "-c", "4", "--json")
+        done = redline("load", server.url, *asked, "--otlp-traces", collector.url).measured()
+        contexts = [context for context in server.contexts if CONTEXT.fullmatch(context)]
+    assert len(contexts) == len(server.contexts) == COUNT + 1, "one of them checks the answer"
+    assert len(set(server.ids)) == COUNT + 1
+    assert 150 < sum(context.endswith("01") for context in contexts) < 250
+    sampled = {context.split("-")[1] for context in contexts if context.endswith("01")}
+    spans = {span.trace_id.hex(): span for span in collector.spans}
+    assert {(span.trace_id.hex(), span.span_id.hex()) for span in collector.spans} <= {
+        tuple(context.split("-")[1:3]) for context in contexts
+    }, "the spans of the server hang below ours"
+    slowest = [request["trace_id"] for request in done.json.get("slowest", [])]
+    assert len(spans.keys() - {*slowest}) <= 100
+    assert len(spans.keys() & sampled) >= 100
+    assert {*slowest} <= spans.keys()
+    assert f"{len(spans)} spans were sent to {collector.url}/v1/traces" in done.err
+
+
+def test_two_loads_of_one_seed_have_no_trace_in_common(redline: Redline) -> None:
+    with traced() as server:
+        for _ in range(2):
+            redline("load", server.url, *header("{traceparent}"), "--count", "50", "-c", "1").measured()
+    assert len(set(server.ids)) == len(server.ids) == 2 * 51
+    assert all(context.endswith("-01") for context in server.contexts)
+
+
+def test_a_run_lists_the_slowest_requests_and_sends_spans_of_each_trial(redline: Redline) -> None:
+    with traced() as server, collecting() as collector:
+        suite = f"""trials: 2
+warmup: 0s
+servers: [{{url: "{server.url.removesuffix("/")}"}}]
+scenarios: [{{name: Traced, get: /, headers: {{traceparent: "{{traceparent:10%}}"}}}}]
+loads: {{few: {{closed: {{users: 2}}, for: 10s, count: 200}}}}
+"""
+        (redline.folder / "suite.yaml").write_text(suite)
+        asked = ("run", "suite.yaml", "-o", "made", "--otlp-traces", collector.url)
+        done = redline(*asked)
+        assert done.code in (0, 1), done.err
+        known = set(server.ids)
+    assert collector.spans
+    assert {span.trace_id.hex() for span in collector.spans} <= known
+    trials = {pair.value.string_value for span in collector.spans for pair in span.attributes if "trial" in pair.key}
+    assert trials == {"trial-1", "trial-2"}
+    page = (redline.folder / "made" / "report.html").read_text()
+    assert "Slowest requests" in page
+
+
+def test_what_cannot_be_traced_is_refused(redline: Redline) -> None:
+    to = ("--otlp-traces", "http://127.0.0.1:4318")
+    redline("load", "http://127.0.0.1:1/", *to).refused(2, "no request has a trace context", "{traceparent}")
+    redline("load", "http://127.0.0.1:1/", *header("{traceparent:101%}")).refused(2, "`{traceparent:101%}` cannot be")
+    redline("ab", "./a", "./b", *to).refused(2, "otlp-traces")
