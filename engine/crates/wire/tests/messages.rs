@@ -60,7 +60,9 @@ fn texts_are_the_strings_of_messages_that_count() {
         r#"{"n":1,"a":[""]}"#,
         r#"{"n":1,"a":["é"#,
     ];
-    lines.iter().for_each(|line| reader.data(format!("{line}\n").as_bytes(), false));
+    for line in lines {
+        reader.data(format!("{line}\n").as_bytes(), false);
+    }
     let nothing = |line: &str| Err(line.to_owned());
     let expected = [Ok("x\né".to_owned()), nothing(lines[2]), nothing(lines[3]), nothing(lines[4])];
     assert_eq!(reader.take_values().texts, expected);
