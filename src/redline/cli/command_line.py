@@ -78,7 +78,7 @@ class TraceFlags(Flags):
     )
 
 
-WHILE_IT_RUNS = frozenset(TurnFlags.declared())
+WHILE_IT_RUNS = frozenset((*TurnFlags.declared(), *TraceFlags.declared()))
 """Flags that change nothing of what is measured, so that a resumed session takes them too."""
 
 
