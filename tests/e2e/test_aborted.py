@@ -1,7 +1,6 @@
 """Comparisons and searches that a condition of the user ends early."""
 
 import itertools
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +11,7 @@ import pytest
 from redline.model import Report
 from redline.model.limits import LimitReport
 from tests.e2e.conftest import Redline
+from tests.fakes.serving import serving
 
 pytestmark = pytest.mark.e2e
 
@@ -33,12 +33,8 @@ class Failing(BaseHTTPRequestHandler):
 
 @contextmanager
 def failing_often() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Failing) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Failing)) as server:
         yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
 
 
 def test_a_comparison_ends_when_one_of_its_servers_fails(redline: Redline, oracle: Path) -> None:

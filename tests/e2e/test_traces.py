@@ -1,15 +1,13 @@
 """Trace contexts that a server gets, the slowest requests of a load, and their spans at a collector."""
 
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.e2e.conftest import Redline
 from tests.fakes.collectors import collecting
+from tests.fakes.serving import serving
 
 pytestmark = pytest.mark.e2e
 
@@ -48,24 +46,12 @@ class _Answering(BaseHTTPRequestHandler):
         pass
 
 
-@contextmanager
-def traced() -> Iterator[Traced]:
-    with Traced() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def header(text: str) -> tuple[str, str]:
     return "-H", f"traceparent: {text}"
 
 
 def test_each_request_begins_a_trace_and_a_collector_gets_its_span(redline: Redline) -> None:
-    with traced() as server, collecting() as collector:
+    with serving(Traced()) as server, collecting() as collector:
         asked = (*header("{traceparent:50%}"), "--count", str(COUNT), "-c", "4", "--json")
         done = redline("load", server.url, *asked, "--otlp-traces", collector.url).measured()
         contexts = [context for context in server.contexts if CONTEXT.fullmatch(context)]
@@ -85,7 +71,7 @@ def test_each_request_begins_a_trace_and_a_collector_gets_its_span(redline: Redl
 
 
 def test_two_loads_of_one_seed_have_no_trace_in_common(redline: Redline) -> None:
-    with traced() as server:
+    with serving(Traced()) as server:
         for _ in range(2):
             redline("load", server.url, *header("{traceparent}"), "--count", "50", "-c", "1").measured()
     assert len(set(server.ids)) == len(server.ids) == 2 * 51
@@ -93,7 +79,7 @@ def test_two_loads_of_one_seed_have_no_trace_in_common(redline: Redline) -> None
 
 
 def test_a_run_lists_the_slowest_requests_and_sends_spans_of_each_trial(redline: Redline) -> None:
-    with traced() as server, collecting() as collector:
+    with serving(Traced()) as server, collecting() as collector:
         suite = f"""trials: 2
 warmup: 0s
 servers: [{{url: "{server.url.removesuffix("/")}"}}]

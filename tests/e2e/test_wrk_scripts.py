@@ -5,7 +5,6 @@ import json
 import shlex
 import shutil
 import subprocess
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from redline.cli.exits import COULD_NOT_RUN
 from redline.model.load_result import Deviation
 from tests.e2e.conftest import Redline
 from tests.e2e.recorded import FOLDER, loaded
+from tests.fakes.serving import serving
 
 pytestmark = pytest.mark.e2e
 
@@ -66,14 +66,8 @@ def recording() -> Iterator[tuple[str, Seen]]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", seen
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Recorder)) as server:
+        yield f"http://127.0.0.1:{server.server_port}", seen
 
 
 @pytest.mark.parametrize(

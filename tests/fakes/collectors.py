@@ -1,6 +1,5 @@
 """A collector of OpenTelemetry that keeps the spans that it is sent."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -8,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests.fakes.serving import serving
 
 
 class SpanCollector(HTTPServer):
@@ -39,14 +40,8 @@ def read(attributes: list[KeyValue]) -> dict[str, str | int]:
 @contextmanager
 def collecting() -> Iterator[SpanCollector]:
     """Run it."""
-    with SpanCollector() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(SpanCollector()) as server:
+        yield server
 
 
 class _Taking(BaseHTTPRequestHandler):

@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from redline.model import Tool, Variant
 from redline.ports import Launch, Placement
 from tests.fakes.asking import request_status
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
+from tests.fakes.serving import serving
 
 FREE = Placement()
 
@@ -224,12 +224,8 @@ def impostor() -> Iterator[int]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as other:
-        thread = threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)) as other:
         yield other.server_address[1]
-        other.shutdown()
-        thread.join()
 
 
 def test_the_answer_of_another_process_is_never_taken_for_the_servers(

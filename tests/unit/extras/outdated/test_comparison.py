@@ -1,7 +1,6 @@
 """`redline list --outdated`, with registries on this machine."""
 
 import json
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +14,7 @@ from redline.cli.command_line import app
 from redline.cli.contracts import OutdatedResult
 from redline.extras.outdated import registries
 from tests.fakes.catalogues import FAMILY, write_catalogue
+from tests.fakes.serving import serving
 
 SCHEMA = Path(__file__).parents[4] / "docs" / "reference" / "cli.schema.json"
 POM = """<project><repositories><repository><url>{second}</url></repository></repositories><dependencies>
@@ -101,12 +101,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def fake() -> Iterator[FakeRegistries]:
-    with FakeRegistries() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with serving(FakeRegistries()) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Metrics of a load that runs: read by the library of Prometheus, and by the protocol buffers of OpenTelemetry."""
 
 import io
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import compared_run, with_a_further_duet
 from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import simulated_run
+from tests.fakes.serving import serving
 from tests.fakes.targets import unused_port
 
 RUN = simulated_run({"rust.hyper": GOOD}, trials=1, ceiling=None)
@@ -276,14 +276,8 @@ class _Taking(BaseHTTPRequestHandler):
 
 @contextmanager
 def collector() -> Iterator[Collector]:
-    with Collector(0) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Collector(0)) as server:
+        yield server
 
 
 def test_the_last_push_has_every_request() -> None:

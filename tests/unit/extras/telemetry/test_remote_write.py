@@ -17,6 +17,7 @@ from redline.extras.telemetry import pushing, remote_write
 from redline.extras.telemetry.meter import MeteredTrial, SummingMeter
 from redline.extras.telemetry.remote_write import HEADERS, WRITE_REQUEST, is_stale, values_of
 from redline.ports import ServerUsage
+from tests.fakes.serving import serving
 from tests.fakes.targets import unused_port
 from tests.unit.extras.telemetry.test_meter import CELL, QUIET, TRIAL, intervals, loaded
 
@@ -71,14 +72,8 @@ class _Taker(BaseHTTPRequestHandler):
 
 @contextmanager
 def receiver(status: int = 204, text: bytes = b"") -> Iterator[Receiver]:
-    with Receiver(status, text) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Receiver(status, text)) as server:
+        yield server
 
 
 def test_every_series_is_written_and_ends_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
