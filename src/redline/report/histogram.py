@@ -68,7 +68,8 @@ def times_table(
     title: Line = (),
     on: Medium = Medium.EVERYWHERE,
 ) -> Table:
-    """A column for each kind of time, and a row for each percentile that any of them has, of these levels or of all."""
+    """A column for each kind of time that has any, and a row for each percentile of one, of these levels or of all."""
+    times = {name: points for name, points in times.items() if points}
     known = [{point.q: point_sign(point) for point in points} for points in times.values()]
     reached = sorted(q for q in set().union(*known) if levels is None or q in levels)
     rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in reached)

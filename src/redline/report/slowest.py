@@ -1,11 +1,15 @@
 """The slowest requests: when they were due, how long they took, what became of them, and their traces."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from redline.document import format as fmt
 from redline.document.blocks import Column, Section, Table, line
-from redline.model import CellReport, Report
+from redline.model import CellReport
 from redline.model.kept import SlowRequest
+
+if TYPE_CHECKING:  # a single load has none
+    from redline.model import Report
 
 TITLE = "Slowest requests"
 HEADS = ("due at", "response", "answer", "request", "trial", "trace id")
@@ -30,7 +34,7 @@ def slowest_row(request: SlowRequest) -> Sequence[str]:
     return at, fmt.duration(request.response_ns), answer, request.request, trial, request.trace_id
 
 
-def slowest_section(report: Report) -> Iterator[Section]:
+def slowest_section(report: "Report") -> Iterator[Section]:
     """Those of the only cell."""
     for cell in report.cells:
         if (table := slowest_table(cell)) is not None:
