@@ -1,6 +1,5 @@
 """Streams of events on real servers: every command of the guide, mixes, comparisons and what is refused."""
 
-import re
 import shlex
 from pathlib import Path
 
@@ -17,7 +16,6 @@ SHORT = ["-d", "500ms", "--warmup", "50ms"]
 SHORTER = {"-c 50": "-c 4", "-c 200": "-c 4", "load http://127.0.0.1:8080/v1": "load -c 4 http://127.0.0.1:8080/v1"} | {
     "for 3s": "for 100ms",
     "p95 <": "p50 <",
-    "goodput > 95%": "goodput > 5%",
 }
 """What a busy machine and a server in Python can do in a short load."""
 MIX = """\
@@ -36,8 +34,8 @@ def test_the_commands_of_the_guide_work(redline: Redline) -> None:
             for shown, real in {"http://127.0.0.1:8080": url, "http://127.0.0.1:8081": other}.items():
                 args = [arg.replace(shown, real.removesuffix("/path0")) for arg in args]
             done = redline(*args).measured()
-            # A busy machine hides the times between messages, and leaves what was counted.
-            assert re.search("between messages|conversations +[0-9]", done.out.lower()), done.out
+            said = done.out.lower()
+            assert "between messages" in said or "read together and late" in said, "hidden only where it says why"
 
 
 def test_events_and_the_times_between_them_are_in_the_result(redline: Redline) -> None:

@@ -31,7 +31,7 @@ PARTS = ['he said "', "a\\b", '"\n', "\u00e9\U0001f642 {seq}"]
 
 
 class Model:
-    """Answers chats with tokens, of which the first is their number, and keeps what it said and was told."""
+    """Streams tokens in answer to chats, numbered by their first token. It records its answers, and what it was sent."""
 
     def __init__(self) -> None:
         self.said = dict[str, None]()
@@ -76,7 +76,7 @@ def test_the_next_turn_is_told_all_that_was_said(redline: Redline, tmp_path: Pat
     made = done.json["journeys"]
     assert made["completed"] > 0
     assert made["abandoned"] == {}
-    # The check before the load is told once, and a second turn of each user may be under way as the load ends.
+    # The check before the load sends one more, and each user may be in a second turn when the load ends.
     assert made["completed"] + 1 <= len(model.told) <= made["completed"] + 1 + 3
     assert set(model.told) <= model.said.keys()
     assert len(set(model.told)) == len(model.told)
