@@ -31,7 +31,7 @@ PARTS = ['he said "', "a\\b", '"\n', "\u00e9\U0001f642 {seq}"]
 
 
 class Model:
-    """Streams tokens in answer to chats, numbered by their first token. It records its answers, and what it was sent."""
+    """Streams tokens in answer to chats; the first numbers the answer. Records its answers, and what it was sent."""
 
     def __init__(self) -> None:
         self.said = dict[str, None]()
