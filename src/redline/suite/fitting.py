@@ -15,6 +15,8 @@ MEMORY_SHARE = 0.5
 """The share of a host's memory for the kernel's part of connections: servers and engines take more."""
 PORTS_SHARE = 0.9
 """The share of the ports of an address that is used: the kernel finds the last free ports slowly."""
+MESSAGES_PER_CORE_S = 10_000
+"""The messages that a core of a server's host pushes in a second, at 100 µs each for the server and, over loopback, us."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ def fitted(suite: Suite, pairs: Sequence[Hosts]) -> tuple[Suite, tuple[str, ...]
         return suite, ()
     if any(variant.hops for variant in suite.variants):
         raise UsageError("`fit` does not know how many users a proxy can hold", hint="leave out `fit`, or the proxies")
-    most, why = min(map(_most, pairs))
+    streams = (request.stream for scenario in suite.scenarios for request in scenario.requests)
+    every_ns = min((stream.every_ns for stream in streams if stream and stream.every_ns), default=None)
+    most, why = min(_most(hosts, every_ns) for hosts in pairs)
     cut = {load.name: _cut(load, most) for load in suite.loads}
     reasons = tuple(
         f"{load.name} has {cut[load.name].connections:,} of {load.connections:,} users: {why}"
@@ -46,12 +50,15 @@ def fitted(suite: Suite, pairs: Sequence[Hosts]) -> tuple[Suite, tuple[str, ...]
     return suite.under(tuple(cut.values()), by).fitted(about), reasons
 
 
-def _most(hosts: Hosts) -> tuple[int, str]:
-    """The number of connections that fit, and the limiting resource."""
+def _most(hosts: Hosts, every_ns: int | None) -> tuple[int, str]:
+    """The number of connections that fit, and the limiting resource. A server sends each a message every `every_ns`."""
     server, loads = hosts.server, hosts.loads
     files = f"a server on {server.hostname} may open {server.open_files_hard:,} files"
     limits = [(server.open_files_hard - SPARE_FILES, files)]
     limits.append(_of_memory(server, KERNEL_BYTES if loads else 2 * KERNEL_BYTES))
+    if every_ns is not None:
+        messages = server.cores * MESSAGES_PER_CORE_S
+        limits.append((messages * every_ns // 10**9, f"{server.cores} cores push {messages:,} messages a second"))
     if loads:
         ports = sum(int(PORTS_SHARE * _ports(host)) for host in loads)
         limits.append((ports, f"{len(loads)} load hosts have {sum(map(_ports, loads)):,} ports to connect from"))

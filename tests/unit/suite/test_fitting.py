@@ -18,8 +18,8 @@ GIB = 1 << 30
 
 
 @cache
-def suite() -> Suite:
-    file = ROOT / "suites" / "users-250k.yaml"
+def suite(name: str = "users-250k") -> Suite:
+    file = ROOT / "suites" / f"{name}.yaml"
     return read_suite(file.read_text(), str(file), load_catalogue(ROOT / "catalogue"), Overrides())
 
 
@@ -73,6 +73,15 @@ def test_the_weakest_of_several_pairs_counts() -> None:
     found, (reason,) = fitted(suite(), [of("t", 5), narrow])
     assert users(found) == 25_408
     assert "28,232 ports" in reason
+
+
+@pytest.mark.parametrize(("cores", "most"), [(2, 2_000), (16, 16_000), (25, 25_000), (64, 25_000)])
+def test_a_server_has_no_more_listeners_than_its_cores_push_messages_to(cores: int, most: int) -> None:
+    strong = host("s").model_copy(update={"cores": cores})
+    found, reasons = fitted(suite("websocket"), [Hosts(strong, of("s", 1).loads), Hosts(strong)])
+    assert users(found) == most
+    why = f"pushed has {most:,} of 25,000 users: {cores} cores push {cores * 10_000:,} messages a second"
+    assert reasons == ((why,) if most < 25_000 else ())
 
 
 def test_proxies_are_not_counted_so_they_are_refused() -> None:
