@@ -68,6 +68,7 @@ def test_a_server_that_goes_wrong_on_the_way_is_named_with_outcome_and_rule(
     assert "no start with both" not in done.err + done.out
 
 
+@pytest.mark.long
 def test_over_tls_and_at_a_rate_it_is_named_as_well(redline: Redline, tmp_path: Path) -> None:
     certificate = Certificate(tmp_path, "DNS:localhost, IP:127.0.0.1")
     with (
@@ -85,6 +86,7 @@ def test_answers_that_take_long_say_so_and_which_time_is_enough(redline: Redline
     done.refused(1, "answers take too long: until all were there, a slice lasted A 4", "hint: give --for ")
 
 
+@pytest.mark.long
 def test_the_http_server_of_python_gets_a_verdict(redline: Redline, tmp_path: Path) -> None:
     """It closes each connection, and its listen queue has room for six: 64 users would wait a second for their turn."""
     (tmp_path / "index.html").write_text("hi")

@@ -96,6 +96,7 @@ def test_two_revisions_are_built_and_compared(redline: Redline, project: Project
     assert nothing_is_left(redline, project)
 
 
+@pytest.mark.long
 def test_each_revision_is_built_several_times(redline: Redline, project: Project, tmp_path: Path) -> None:
     """A start has a build of each revision, in turn; the layouts of all of them are in the interval."""
     folder = tmp_path / "run"
@@ -146,6 +147,7 @@ def test_commits_of_documents_build_the_same_bytes_and_are_not_measured(redline:
     assert nothing_is_left(redline, project)
 
 
+@pytest.mark.long
 def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline, project: Project) -> None:
     project.write("15ms")
     before = project.git("status", "--porcelain")
@@ -164,6 +166,7 @@ def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline,
     )
 
 
+@pytest.mark.long
 def test_a_comparison_is_resumed_with_the_same_commits(redline: Redline, project: Project, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     done = compared(redline, "--git", "v1..v2", "--load", "closed:4", keep=str(kept))

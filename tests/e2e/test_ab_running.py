@@ -48,6 +48,7 @@ def test_a_running_server_is_reached_at_each_start_of_the_other(
     assert "(started afresh)" in page
 
 
+@pytest.mark.long
 def test_without_the_cpu_time_of_the_running_one_throughput_is_compared(
     redline: Redline, oracle: Path, tmp_path: Path
 ) -> None:
@@ -61,6 +62,7 @@ def test_without_the_cpu_time_of_the_running_one_throughput_is_compared(
     assert in_metric(report, Metric.CPU_PER_REQUEST).ratio is None
 
 
+@pytest.mark.long
 def test_a_suite_compares_them_as_well(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     port = free_port("127.0.0.1")
     suite = ("--write-suite", "mixed.yaml", "--load", "closed:2", "--for", "5s")

@@ -68,6 +68,7 @@ def test_a_killed_comparison_keeps_its_starts_and_is_resumed(redline: Redline, s
     assert len(now) == duet(Report.model_validate(done.json)).starts > len(kept)
 
 
+@pytest.mark.long
 def test_an_interrupted_comparison_is_resumed_for_longer(redline: Redline, servers: tuple[str, str]) -> None:
     running = started(redline, servers)
     running.send_signal(signal.SIGINT)

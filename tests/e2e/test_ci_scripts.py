@@ -140,6 +140,7 @@ def test_base_and_head_are_called_what_the_pull_request_calls_them(
     assert (f" --names {names} " in first) if names else ("--names" not in first)
 
 
+@pytest.mark.long
 def test_a_branch_that_a_shallow_clone_lacks_is_fetched(remote: Path, tmp_path: Path) -> None:
     clone = cloned(remote, "change", "--depth", "1")
     done = bash("compare", tmp_path / "results", folder=clone, REDLINE_BASE="main", **FLAGS)
@@ -242,6 +243,7 @@ def add_to_branch(remote: Path, *folders: Path) -> None:
         subprocess.run(["git", *named, *words], cwd=clone, check=True)
 
 
+@pytest.mark.long
 def test_a_branch_keeps_the_runs_and_a_page_marks_a_change(remote: Path, tmp_path: Path) -> None:
     results, summary, stored = tmp_path / "results", tmp_path / "summary", tmp_path / "stored"
     for place in range(6):

@@ -114,6 +114,7 @@ def test_it_compares_and_reports(core: Core, server: str, tmp_path: Path) -> Non
     assert "report.html" in {file.name for file in (tmp_path / "ab").iterdir()}
 
 
+@pytest.mark.long
 def test_it_searches(core: Core, server: str) -> None:
     short = ("--probes", "4", "-d", "1s", "--warmup", "200ms")
     done = core("limit", server, "--objective", "p99 < 500ms", "--start", "100", "-o", "limit", "--json", *short)
@@ -122,6 +123,7 @@ def test_it_searches(core: Core, server: str) -> None:
     assert core("report", "limit").code == 0
 
 
+@pytest.mark.long
 def test_it_runs_a_suite_and_reports(core: Core, suite: Path) -> None:
     core("run", suite, "-o", "run").measured()
     assert core("report", "run", "--format", "json").json["cells"]

@@ -31,6 +31,7 @@ def least_and_most() -> tuple[float, float]:
     return shares[0], shares[1]
 
 
+@pytest.mark.long
 def test_the_cpu_time_of_a_mix_is_divided_among_its_requests(redline: Redline, tmp_path: Path) -> None:
     requests = {"light": {"get": "/light"}, "heavy": {"get": "/heavy"}}
     weights = {"light": LIGHT, "heavy": HEAVY}

@@ -87,6 +87,7 @@ def test_what_depends_on_the_hosts_name(cookie: str, says: str, redline: Redline
     assert f"the cookie `sid` of step 1 was dropped, as browsers do: {says}" in told(done)
 
 
+@pytest.mark.long
 def test_every_command_names_it(redline: Redline, steps: str, tmp_path: Path) -> None:
     certificate = Certificate(tmp_path)
     with targets.target(site(OTHER)) as url, targets.target(site(OTHER), certificate.context()) as over_tls:

@@ -100,6 +100,7 @@ def test_expectations_are_compared_with_the_decoded_body(redline: Redline) -> No
                 done.measured()
 
 
+@pytest.mark.long
 def test_the_same_body_in_two_encodings_is_the_same_answer(redline: Redline) -> None:
     zstd, other = bytes(cramjam.zstd.compress(BODY)), gzip.compress(BODY.replace(b"3", b"4"))
     with (

@@ -83,6 +83,7 @@ def test_what_is_not_looked_into_is_said(right: bytes, more: bytes, redline: Red
     assert "GET /path0: JSON whose `errors` are not looked for under load" in told(done)
 
 
+@pytest.mark.long
 def test_every_command_tells_it(redline: Redline, tmp_path: Path) -> None:
     requests = tmp_path / "requests.yaml"
     requests.write_text("- {name: list, get: /list}\n- {name: item, get: /item}\n")

@@ -106,6 +106,7 @@ def test_two_cells_are_compared_as_the_report_did_or_not_at_all(show: Callable[.
     assert page.inner_text(".pivot-status") == "Pick two cells to see them side by side."
 
 
+@pytest.mark.long
 def test_the_keyboard_reaches_every_cell(show: Callable[..., Opened]) -> None:
     opened = show(studies.big())
     page = opened.page
@@ -146,7 +147,7 @@ def test_only_what_is_in_view_is_in_the_document(show: Callable[..., Opened]) ->
     opened.assert_quiet()
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (1280, True)])
+@pytest.mark.parametrize(("width", "dark"), [(390, False), pytest.param(1280, True, marks=pytest.mark.long)])
 def test_it_fits_phones_and_bars_nobody(show: Callable[..., Opened], width: int, dark: bool) -> None:
     opened = show(study(), hashed="#explorer?colour=load", width=width, dark=dark)
     opened.page.locator(BUTTONS).nth(0).click()

@@ -38,6 +38,7 @@ def server(base_us: float, per_1000_us: float, what: str) -> Iterator[str]:
             process.kill()
 
 
+@pytest.mark.long
 def test_the_dearer_of_two_that_grow_is_not_called_cheaper(redline: Redline, tmp_path: Path) -> None:
     """B costs twice as much as A after any number of requests, and both cost several times as much in the end."""
     with server(100, 100, "served") as a, server(200, 200, "served") as b:

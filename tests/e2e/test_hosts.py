@@ -162,6 +162,7 @@ def test_an_open_load_is_the_same_from_one_host_and_from_two(lab: Lab, pair: Pai
     assert [[each.traffic.counts.due for each in of.values() if each.traffic] for of in (both, one)] == [[500], [500]]
 
 
+@pytest.mark.long
 def test_proxies_run_on_a_host_of_their_own(lab: Lab, tmp_path: Path) -> None:
     (lab.folder / "catalogue/front").mkdir()
     (lab.folder / "catalogue/front/server.yaml").write_text(FRONT)
@@ -223,6 +224,7 @@ def test_a_server_that_cannot_be_reached_is_a_failure_of_its_trial(lab: Lab, pai
         assert recording.failure.stage == "launch"
 
 
+@pytest.mark.long
 def test_a_run_of_two_pairs_gives_each_round_of_a_load_another_pair(lab: Lab, tmp_path: Path) -> None:
     with two_pairs(tmp_path) as pairs:
         recordings = run(ON_HOSTS.replace("hosts: {load: 2}", ""), lab, *pairs)
@@ -364,6 +366,7 @@ def test_what_hosts_saw_is_stored(measured: Measured) -> None:
     assert "server.log" in logs
 
 
+@pytest.mark.long
 def test_a_duet_reads_the_clocks_of_both_servers_on_their_host(lab: Lab, tmp_path: Path) -> None:
     servers = SATURATE_ON_HOSTS.replace("[good.one]", "[good.one, good.two]")
     text = servers.replace("hosts: {load: 2}", "baseline: good.one")

@@ -89,6 +89,7 @@ def test_a_condition_that_does_not_hold_leaves_the_load_as_it_is(lab: Lab, pair:
     assert "news_after" in host.calls
 
 
+@pytest.mark.long
 def test_a_condition_ends_a_probe_on_hosts(lab: Lab, pair: Pair, oracle: Path) -> None:
     load = "{open: {rate: 200, connections: 4}, for: 4s}"
     bench = on_hosts((pair,), lab.folder / "catalogue", lab.folder / ".cache")
@@ -112,6 +113,7 @@ def test_a_condition_ends_a_probe_on_hosts(lab: Lab, pair: Pair, oracle: Path) -
     assert [limit.passed_per_s for limit in cell.limits] == [None]
 
 
+@pytest.mark.long
 def test_a_condition_ends_a_duet_on_hosts(lab: Lab, tmp_path: Path, oracle: Path) -> None:
     pair = near_pair(tmp_path / "one")
     with running(oracle, "null") as good, running(oracle, "null", "--reset-share", "0.3") as failing:

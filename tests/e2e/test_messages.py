@@ -130,6 +130,7 @@ def test_a_limit_holds_for_messages(redline: Redline) -> None:
     assert "met" in states, done.out
 
 
+@pytest.mark.long
 def test_a_limit_says_how_many_users_are_under_way_at_once(redline: Redline, oracle: Path) -> None:
     """Conversations wait for one worker, 5 ms each, and take 120 ms then: 200/s are the most, which are 25 users."""
     queue = ["deterministic", "--service", "5ms", "--events", "12", "--tokens", "--event-gap", "10ms"]

@@ -154,6 +154,7 @@ def test_what_it_does_not_allow_is_wrong_for_a_search(redline: Redline, url: str
     redline("limit", *flags_of(url, case), *SHORT_SEARCH).refused(1, "does not answer as expected", case.wrong)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", BY_GET)
 def test_a_comparison_starts_its_servers_with_the_same_verdicts(redline: Redline, case: Case) -> None:
     command = shlex.join([sys.executable, "-I", "-S", str(SERVER), "{port}"])
@@ -166,7 +167,8 @@ def test_a_comparison_starts_its_servers_with_the_same_verdicts(redline: Redline
         redline("ab", command, command, *flags, "--for", "3s").refused(1, case.wrong)
 
 
-@pytest.mark.parametrize("over", ["h1", pytest.param("h1+tls", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("over", ["h1", "h1+tls"])
 def test_a_run_has_the_same_verdicts(redline: Redline, certificate: Certificate, over: str) -> None:
     folder = redline.folder / "catalogue" / "answers"
     folder.mkdir(parents=True)

@@ -45,6 +45,7 @@ def test_the_driver_of_the_guide_makes_the_load(redline: Redline, guide: Guide) 
     assert traffic["counts"]["due"] == traffic["counts"]["outcomes"]["ok"] > 0
 
 
+@pytest.mark.long
 def test_what_a_driver_cannot_do_or_says_wrongly_is_the_failure_of_its_trial(redline: Redline, guide: Guide) -> None:
     code_of = guide.block("python")
     suite = redline.folder / "loop.yaml"

@@ -60,6 +60,7 @@ def failing(guide: Guide, replaced: str, by: str) -> str:
     return code.replace(replaced, by)
 
 
+@pytest.mark.long
 def test_a_launcher_that_fails_is_the_failure_of_its_trial(redline: Redline, guide: Guide) -> None:
     yields = "        yield StartedServer(pid=process.pid)\n"
     for by, words in (

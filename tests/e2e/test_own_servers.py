@@ -16,6 +16,7 @@ pytestmark = pytest.mark.e2e
 ROUTES = SERVER.with_name("routes.py")
 
 
+@pytest.mark.long
 def test_the_slower_route_is_found_among_three(redline: Redline, tmp_path: Path) -> None:
     old = shlex.join([sys.executable, "-I", "-S", str(ROUTES), "{port}"])
     suite = {

@@ -52,6 +52,7 @@ def test_tls_and_both_versions_of_http_pass_a_tunnel(
     assert result.tls.alpn == ("h2" if flags == ("--http2",) else "http/1.1")
 
 
+@pytest.mark.long
 def test_a_comparison_goes_through_the_proxy_and_no_file_has_its_password(redline: Redline) -> None:
     with (
         targets.target(targets.healthy) as a,

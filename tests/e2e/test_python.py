@@ -119,6 +119,7 @@ def test_a_command_that_does_not_serve_is_an_error_with_what_it_wrote() -> None:
     assert "no such port" in str(raised.value)
 
 
+@pytest.mark.long
 def test_a_slower_server_is_seen(oracle: Path) -> None:
     quick, slow = (f"{oracle} fixed --delay {delay} --port {{port}}" for delay in ("2ms", "4ms"))
     for budget in ("8s", "16s", "32s"):  # few starts have no verdict where a host takes CPU time

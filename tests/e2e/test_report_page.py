@@ -321,6 +321,7 @@ def test_a_large_study_draws_what_is_opened(open_report: Callable[..., Opened]) 
     opened.assert_quiet()
 
 
+@pytest.mark.long
 def test_all_tables_of_a_large_study_need_no_javascript(open_report: Callable[..., Opened]) -> None:
     page = open_report(studies.big(), scripts=False).page
     assert page.locator("#results table.scores").count() == 18
@@ -339,6 +340,7 @@ def test_hostile_text_does_not_run(open_report: Callable[..., Opened]) -> None:
     opened.assert_quiet()
 
 
+@pytest.mark.long
 def test_words_keep_their_contrast(open_report: Callable[..., Opened]) -> None:
     """WCAG 2.2, 1.4.3: text against the nearest opaque background, at least 4.5 to 1."""
     for scheme in ("light", "dark"):

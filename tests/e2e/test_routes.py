@@ -226,6 +226,7 @@ def test_what_a_proxy_costs_is_a_duet(lab: Lab) -> None:
     assert cpu.ratio.value > 2
 
 
+@pytest.mark.long
 def test_the_limit_behind_a_proxy(lab: Lab) -> None:
     suite = lab.suite("[{use: origin.one, route: relay}]")
     text = suite.read_text().replace("closed: {users: 4}, for: 300ms", "open: {rate: 200, connections: 16}, for: 1s")
@@ -275,6 +276,7 @@ ROUTES = """\
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 def test_every_leg_of_nginx(lab: Lab) -> None:
     suite = lab.suite("[{use: origin.one, route: [nginx, https, h2, h2c, inner]}]", trials=1, routes=ROUTES)
@@ -344,7 +346,8 @@ def null(oracle: Path) -> str:
     return f"{oracle} null --port {{port}}"
 
 
-@pytest.mark.parametrize("proxy", ["nginx", pytest.param("haproxy", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("proxy", ["nginx", "haproxy"])
 def test_the_price_of_a_proxy_before_a_server_of_the_users_is_one_flag(
     proxy: str, redline: Redline, oracle: Path
 ) -> None:
@@ -362,7 +365,8 @@ def test_the_price_of_a_proxy_before_a_server_of_the_users_is_one_flag(
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
-@pytest.mark.parametrize("command", ["run", *(pytest.param(name, marks=pytest.mark.long) for name in ("ab", "limit"))])
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["run", "ab", "limit"])
 def test_a_server_in_redline_yaml_has_routes(redline: Redline, oracle: Path, command: str) -> None:
     (redline.folder / "redline.yaml").write_text(
         f"servers:\n  - {{name: shop, start: '{null(oracle)}', route: [direct, nginx]}}\n"

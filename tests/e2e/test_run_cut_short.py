@@ -84,6 +84,7 @@ def test_kill_9_loses_at_most_the_trial_in_flight(redline: Redline, lab: Lab) ->
     assert after.recordings[: len(kept)] == kept
 
 
+@pytest.mark.long
 def test_kill_9_within_further_starts_loses_at_most_the_one_in_flight(redline: Redline, lab: Lab) -> None:
     """Two trials never decide a comparison, and equal servers are seldom sure: the run goes on until it is killed."""
     planned = 2 * 2

@@ -83,6 +83,7 @@ def test_they_run_around_each_start_and_no_secret_is_stored(lab: Redline, oracle
     assert left_of(lab) == []
 
 
+@pytest.mark.long
 def test_suites_and_other_commands_keep_none_either(lab: Redline, oracle: Path, tmp_path: Path) -> None:
     project(tmp_path, f'exec {oracle} null --port "$1"')
     done = [
@@ -147,6 +148,7 @@ def test_a_failing_after_leaves_what_a_load_measured(redline: Redline, oracle: P
     assert (tmp_path / "kept" / "recordings").is_dir()
 
 
+@pytest.mark.long
 def test_setting_up_counts_in_no_budget(lab: Redline, oracle: Path, tmp_path: Path) -> None:
     project(
         tmp_path,

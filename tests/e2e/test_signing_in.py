@@ -94,6 +94,7 @@ trials: 1
 """
 
 
+@pytest.mark.long
 def test_requests_sign_in_by_the_file_of_the_server(redline: Redline) -> None:
     for name, text in {"server.py": SERVER, ".env": f"SHOP_TOKEN={TOKEN}\n", "redline.yaml": PROJECT}.items():
         (redline.folder / name).write_text(text)

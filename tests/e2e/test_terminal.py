@@ -124,6 +124,7 @@ def test_a_second_ctrl_c_stops_and_says_how_to_resume(redline: Redline, oracle: 
     assert not has(terminal.shown, "Traceback")
 
 
+@pytest.mark.long
 def test_who_is_asked_may_stop_without_an_answer(redline: Redline, oracle: Path) -> None:
     with on_terminal(compare(redline, oracle, "-o", "kept"), redline.folder, ENVIRONMENT) as terminal:
         terminal.until(interval_is_shown, 120)

@@ -76,7 +76,13 @@ def test_the_stand_in_sends_its_tokens_when_they_are_due(redline: Redline, works
 @pytest.mark.parametrize(
     ("cell", "proxy", "buffering"),
     [
-        pytest.param(chat("h1", {"use": name, "with": {"buffering": value}}, "h1"), name, value, id=f"{name}-{value}")
+        pytest.param(
+            chat("h1", {"use": name, "with": {"buffering": value}}, "h1"),
+            name,
+            value,
+            id=f"{name}-{value}",
+            marks=[] if value == "on" else [pytest.mark.long],
+        )
         for name, value in BUFFERING
     ],
 )

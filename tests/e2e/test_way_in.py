@@ -85,6 +85,7 @@ def test_a_unix_socket_is_loaded(redline: Redline, tmp_path: Path, backend: str)
     assert result.addresses == named.addresses == (f"unix:{tmp_path}/app.sock",)
 
 
+@pytest.mark.long
 def test_two_unix_sockets_are_compared(redline: Redline, tmp_path: Path) -> None:
     urls = [f"http+unix://{str(tmp_path).replace('/', '%2F')}%2F{name}.sock/" for name in "ab"]
     with haproxy(tmp_path, *(f"unix@{tmp_path}/{name}.sock" for name in "ab")):
