@@ -245,6 +245,11 @@ class PartSchema(Schema):
             self._content = _content_of(self.file, info)
         return self
 
+    @property
+    def file_bytes(self) -> int:
+        """The bytes of its file, if it has a file."""
+        return len(self._content or b"")
+
     def made(self) -> FormPart:
         """The part, with a template as its text; bytes only of a file that is not text."""
         if self.file is None:
@@ -262,6 +267,9 @@ def multipart_body(schemas: Sequence[PartSchema]) -> tuple[Body, str]:
 
     Raises WrongValueError for parts that cannot be sent together.
     """
+    too_large = WrongValueError("a body has at most 64 MiB", "send less", field="multipart")
+    if sum(part.file_bytes for part in schemas) > _LARGEST_BODY:  # of which the rest would take seconds
+        raise too_large
     made = [part.made() for part in schemas]
     boundary = boundary_of(made)
     no_text = next((at for at, part in enumerate(made) if isinstance(part.content, bytes)), None)
@@ -274,7 +282,7 @@ def multipart_body(schemas: Sequence[PartSchema]) -> tuple[Body, str]:
         plain = [FormPart(sent(part.head), _sent(part.content)) for part in made]
         body = Body(raw=joined_bytes(plain, boundary))
     if len(body.content()) > _LARGEST_BODY:
-        raise WrongValueError("a body has at most 64 MiB", "send less", field="multipart")
+        raise too_large
     return body, content_type(boundary)
 
 

@@ -51,8 +51,11 @@ def type_by_name(file: str) -> str | None:
 
 def boundary_of(parts: Sequence[FormPart]) -> str:
     """The boundary of these parts."""
-    drawn = hashlib.sha256(repr([*parts]).encode(errors="surrogateescape")).hexdigest()[:_DIGITS]
-    return f"{'-' * _DASHES}{drawn}"
+    drawn = hashlib.sha256()
+    for piece in (piece for part in parts for piece in (part.head, part.content)):
+        data = piece.encode(errors="surrogateescape") if isinstance(piece, str) else piece
+        drawn.update(len(data).to_bytes(8) + data)
+    return f"{'-' * _DASHES}{drawn.hexdigest()[:_DIGITS]}"
 
 
 def content_type(boundary: str) -> str:
