@@ -99,6 +99,7 @@ def test_the_http_server_of_python_gets_a_verdict(redline: Redline, tmp_path: Pa
     assert "short-queue" in kinds(report)
 
 
+@pytest.mark.long
 def test_one_way_times_are_measured_in_duets(redline: Redline, oracle: Path) -> None:
     for length in ("300ms", "3s"):  # a busy machine leaves short starts without an answer
         (redline.folder / "suite.yaml").write_text(

@@ -41,6 +41,7 @@ def recordings(redline: Redline) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (redline.folder / "kept" / "duets").iterdir()}
 
 
+@pytest.mark.long
 def test_what_is_kept_is_judged_as_it_was(redline: Redline, servers: tuple[str, str]) -> None:
     done = redline("ab", *servers, *SHORT, "-o", "kept")
     assert done.code == 0, done.err

@@ -58,7 +58,7 @@ WITHOUT_TEXT = """() => [...document.querySelectorAll("svg, canvas")].filter(pic
 @pytest.mark.parametrize(
     ("view", "scheme"),
     [
-        pytest.param(view, scheme, marks=[] if scheme == "light" or view == "run" else [pytest.mark.long])
+        pytest.param(view, scheme, marks=[] if scheme == "light" or view == "ab" else [pytest.mark.long])
         for view in VIEWS
         for scheme in ("light", "dark")
     ],

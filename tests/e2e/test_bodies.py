@@ -178,6 +178,7 @@ def test_a_refused_body_is_not_sent(redline: Redline, node: tuple[int, int], tmp
     all_are_right(redline("load", url, "--requests", "told.yaml", *COUNTED, "--json"))
 
 
+@pytest.mark.long
 def test_a_long_poll_is_waited_for(redline: Redline, node: tuple[int, int]) -> None:
     for port, more in zip(node, ([], ["--http2"]), strict=True):
         asked = [

@@ -97,9 +97,14 @@ def loaded(redline: Redline, url: str, flags: str, stopped: Callable[[int, int],
 @pytest.mark.parametrize(
     ("flags", "whole"),
     [
-        *(pytest.param(flags, False, id=f"{flags} the-engine") for flags in FLAGS),
-        pytest.param(FLAGS[0], True, id=f"{FLAGS[0]} the-lab-too"),
-        *(pytest.param(flags, True, id=f"{flags} the-lab-too", marks=pytest.mark.long) for flags in FLAGS[1:]),
+        pytest.param(
+            flags,
+            whole,
+            id=f"{flags} {'the-lab-too' if whole else 'the-engine'}",
+            marks=[pytest.mark.long] if (whole and at > 0) or at > 1 else [],
+        )
+        for whole in (False, True)
+        for at, flags in enumerate(FLAGS)
     ],
 )
 def test_an_engine_that_stood_still_is_reported_and_nothing_else_blamed(

@@ -130,6 +130,7 @@ def test_the_keyboard_reaches_every_cell(show: Callable[..., Opened]) -> None:
     opened.assert_quiet()
 
 
+@pytest.mark.long
 def test_only_what_is_in_view_is_in_the_document(show: Callable[..., Opened]) -> None:
     opened = show(studies.big())
     page = opened.page

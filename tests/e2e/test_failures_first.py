@@ -160,7 +160,7 @@ def test_limit_asks_for_every_request_before_it_loads_any(redline: Redline) -> N
     refused.refused(1, "redline: nothing listens at 127.0.0.1:")
 
 
-@pytest.mark.parametrize("command", ["load", "limit"])
+@pytest.mark.parametrize("command", ["load", pytest.param("limit", marks=pytest.mark.long)])
 def test_a_server_that_ends_every_connection_meets_nothing_silently(redline: Redline, command: str) -> None:
     """Ends every connection by a GOAWAY after one stream of HTTP/2."""
     flags = {"load": ("-c", "2"), "limit": ("--objective", "p99 < 2s", "--probes", "3", "--start", "100")}[command]

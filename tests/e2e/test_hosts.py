@@ -149,6 +149,7 @@ def test_two_hosts_load_a_server_behind_a_url(lab: Lab, pair: Pair, oracle: Path
         assert all(host.share and host.share.counts.due for host in recording.hosts if host.role == "load")
 
 
+@pytest.mark.long
 def test_an_open_load_is_the_same_from_one_host_and_from_two(lab: Lab, pair: Pair, tmp_path: Path) -> None:
     text = STEADY_ON_HOSTS.replace("arrivals: poisson", "arrivals: uniform").replace("trials: 2", "trials: 1")
     both = {each.cell_id: each for each in run(text, lab, pair)}
@@ -246,6 +247,7 @@ def test_a_run_of_two_pairs_gives_each_round_of_a_load_another_pair(lab: Lab, tm
     )
 
 
+@pytest.mark.long
 def test_what_a_lost_host_ends_is_made_again_on_another_pair(lab: Lab, tmp_path: Path) -> None:
     with two_pairs(tmp_path) as pairs:
         lost = pairs[1].loads[0]

@@ -64,7 +64,7 @@ def seconds_of(traffic: Traffic) -> float:
     [
         ("null --reset-share 0.3 --seed 3", "errors > 5% for 1s", CLOSED, "1.1"),
         pytest.param("null --reset-share 0.3 --seed 3", "errors > 5% for 1s", OPEN, "2", marks=pytest.mark.long),
-        ("fixed --delay 30ms", "p90 > 20ms for 1s", OPEN, "1.1"),
+        pytest.param("fixed --delay 30ms", "p90 > 20ms for 1s", OPEN, "1.1", marks=pytest.mark.long),
     ],
 )
 def test_a_condition_ends_the_load_of_all_hosts(

@@ -116,6 +116,7 @@ def test_a_wrong_step_is_named_before_the_load(
     assert shop.asked.total() < 20
 
 
+@pytest.mark.long
 def test_journeys_are_compared_and_searched(redline: Redline, tmp_path: Path) -> None:
     write_files(tmp_path)
     with targets.target(Shop()) as a, targets.target(Shop()) as b:

@@ -161,6 +161,7 @@ def test_the_suite_of_a_replay_is_one_that_runs(redline: Redline, oracle: Path, 
     assert recording.traffic.counts.due == 300
 
 
+@pytest.mark.long
 def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     (tmp_path / "access.log").write_text("".join(LINE.format(f"GET /{at % 3} HTTP/1.1", 200) for at in range(300)))
     command = shlex.join([str(oracle), "null", "--port", "{port}"])

@@ -70,7 +70,7 @@ def test_all_processes_of_a_server_are_read(redline: Redline, tmp_path: Path, ho
     assert [pids(recording, at) for at in range(3)] == [a, one | two, a]
 
 
-@pytest.mark.parametrize("name", ["docker-proxy", "my-own-relay"])
+@pytest.mark.parametrize("name", [pytest.param("docker-proxy", marks=pytest.mark.long), "my-own-relay"])
 def test_a_forwarder_is_named_and_its_cpu_time_not_compared(redline: Redline, tmp_path: Path, name: str) -> None:
     one, other = free_port("127.0.0.1"), free_port("127.0.0.1")
     with owned("alone", "127.0.0.1", one), owned("relays", "127.0.0.1", other, "127.0.0.1", str(one), name=name):

@@ -213,6 +213,7 @@ def test_a_server_directly_and_behind_proxies(lab: Lab) -> None:
     assert left_of(lab.redline) == []
 
 
+@pytest.mark.long
 def test_what_a_proxy_costs_is_a_duet(lab: Lab) -> None:
     more = "baseline: origin.one\ndesign: duet"
     _, report = lab.run(lab.suite("[{use: origin.one, route: [direct, relay]}]", more=more))

@@ -214,6 +214,7 @@ def test_a_read_only_place_is_reported(redline: Redline, lab: Lab) -> None:
     done.refused(1, "-o DIR")
 
 
+@pytest.mark.long
 def test_servers_of_a_comparison_are_alive_at_once_in_a_duet(redline: Redline, lab: Lab) -> None:
     done, report = run(redline, lab.suite("good.one, good.two", trials=3, more="baseline: good.one\ndesign: duet"))
     duets = RunStore(redline.folder / "out").duets()

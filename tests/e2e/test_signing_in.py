@@ -125,6 +125,7 @@ def verifying(connection: socket.socket) -> None:
             connection.sendall(targets.ANSWER.replace(b"200 OK", b"403 Forbidden") if wrong else targets.ANSWER)
 
 
+@pytest.mark.long
 def test_requests_are_signed_for_aws_and_the_secret_is_kept_nowhere(redline: Redline) -> None:
     SAID.clear()
     redline.environment |= {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": AWS_SECRET}

@@ -41,6 +41,7 @@ def test_the_answer_of_a_load_stands_first_on_a_clean_screen(redline: Redline) -
     assert re.match(r"✓ p99 .* < 10 s" if code == 0 else r"[✓?] p99 .*< 10 s", last[2])
 
 
+@pytest.mark.long
 def test_a_panel_survives_a_change_of_size(redline: Redline) -> None:
     def time_lines(lines: list[str]) -> list[str]:
         return [line for line in lines if "s left" in line]

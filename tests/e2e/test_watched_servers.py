@@ -59,7 +59,7 @@ def about(findings: tuple[Finding, ...], kind: str) -> list[str]:
     ("habit", "kind"),
     [
         ("memory", "memory-grows"),
-        ("descriptors", "descriptors-grow"),
+        pytest.param("descriptors", "descriptors-grow", marks=pytest.mark.long),
         pytest.param("threads", "threads-grow", marks=pytest.mark.long),
         ("nothing", None),
     ],

@@ -209,6 +209,7 @@ def test_the_other_scheme_a_redirect_and_a_stream_are_named_before_the_load(
     assert "the answers set cookies (sid), which no request sends back" in done.err
 
 
+@pytest.mark.long
 def test_no_keepalive_is_a_connection_for_each_request(redline: Redline) -> None:
     asked: list[bytes] = []
 
