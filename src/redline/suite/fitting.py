@@ -16,7 +16,7 @@ MEMORY_SHARE = 0.5
 PORTS_SHARE = 0.9
 """The share of the ports of an address that is used: the kernel finds the last free ports slowly."""
 MESSAGES_PER_CORE_S = 10_000
-"""The messages that a core of a server's host pushes in a second, at 100 µs each for the server and, over loopback, us."""
+"""Messages a second that a core of a server's host pushes: 100 µs each for the server and, on its host, the client."""
 
 
 @dataclass(frozen=True)

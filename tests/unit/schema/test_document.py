@@ -1,9 +1,79 @@
 """YAML is read as YAML 1.2, with the place of every value, and errors of form are reported once and clearly."""
 
+import re
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import patch
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from redline.errors import Location, UsageError
-from redline.schema.document import parse_document
+from redline.schema import yaml_text
+from redline.schema.document import Document, parse_document
+
+ROOT = Path(__file__).parents[3]
+PIECES = [
+    *(
+        "a: 1",
+        "- b",
+        "{a: 1, b: [c, d]}",
+        "'q'",
+        '"x\\n"',
+        "|\n  t\n",
+        ">-\n a\n b\n",
+        "? k\n: v",
+        "&x a",
+        "*x",
+        "!t v",
+        "# c",
+    ),
+    *(
+        "null",
+        "~",
+        "0x1F",
+        "0o7",
+        "1_0",
+        "1.5e3",
+        "-.INF",
+        "+1",
+        "08",
+        "2001-01-01",
+        "<<: {a: 1}",
+        "=",
+        "a:b",
+        '{"a":1}',
+        "%",
+    ),
+    *(
+        "\n",
+        "\r\n",
+        " ",
+        "\n  ",
+        "\t",
+        "---\n",
+        "...\n",
+        ": ",
+        "-",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "\\",
+        "@",
+        "é",
+        "\u2028",
+        "\x85",
+        "\0",
+    ),
+]
+
+
+def by_ruamel(text: str) -> Document:
+    with patch.object(yaml_text, "_NOT_FOR_LIBYAML", re.compile("")):
+        return parse_document(text, "f")
 
 
 def problem_of(text: str) -> str:
@@ -28,6 +98,35 @@ def test_values_are_those_of_yaml_1_2() -> None:
         "k": None,
         "l": "5",
     }
+
+
+def outcome(read: Callable[[str], Document], text: str) -> str:
+    """The values and where their keys stand, or what is wrong. Where a value that is not written stands, differs."""
+    try:
+        document = read(text)
+    except UsageError as error:
+        return str(error)
+    return repr((document.value, document.keys))
+
+
+@pytest.mark.parametrize("read", [lambda text: parse_document(text, "f"), by_ruamel], ids=["libyaml", "ruamel"])
+def test_a_folded_text_has_a_space_for_each_line_that_ends(read: Callable[[str], Document]) -> None:
+    assert read("run: >-\n  cargo build\n  --release\n").value == {"run": "cargo build --release"}
+
+
+def test_both_readers_see_the_same_in_every_file() -> None:
+    files = [file for folder in ("catalogue", "suites", "docs/guide") for file in (ROOT / folder).rglob("*.yaml")]
+    assert len(files) > 40
+    for file in (file for file in files if "node_modules" not in file.parts):
+        text = file.read_text()
+        read, known = parse_document(text, "f"), by_ruamel(text)
+        assert (read.value, read.keys) == (known.value, known.keys), file
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
+def test_what_libyaml_reads_is_what_ruamel_reads(text: str) -> None:
+    read, known = (outcome(reader, text) for reader in (lambda text: parse_document(text, "f"), by_ruamel))
+    assert read == known or (" has no meaning here" in read and " has no meaning here" in known)
 
 
 def test_a_file_that_says_yaml_1_1_means_its_words_all_the_same() -> None:
