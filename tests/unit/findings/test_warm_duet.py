@@ -51,7 +51,7 @@ def test_steady_servers_are_soon_called_warm() -> None:
     assert np.quantile(found, 0.95) < 2 * FEWEST_BLOCKS
 
 
-@pytest.mark.parametrize("compiled", [40, 100, 140])
+@pytest.mark.parametrize("compiled", [40, 100, pytest.param(140, marks=pytest.mark.long)])
 def test_compilers_that_work_are_waited_for(compiled: int) -> None:
     """The idle share falls from 20% to .2% when they are done, and the ratio to that of warm servers."""
     place = np.arange(BLOCKS)
@@ -72,7 +72,7 @@ def test_a_ratio_that_still_falls_is_waited_for(tau: float) -> None:
     assert np.quantile(left, 0.95) < 0.2
 
 
-@pytest.mark.parametrize("compiled", [15, 40, 100])
+@pytest.mark.parametrize("compiled", [15, 40, pytest.param(100, marks=pytest.mark.long)])
 def test_servers_that_get_faster_together_are_waited_for(compiled: int) -> None:
     """A flat ratio of servers that are still slow does not tell the ratio of warm servers."""
     cost = np.linspace(1.6, 0.0, compiled)

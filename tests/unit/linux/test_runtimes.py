@@ -139,8 +139,8 @@ HELLO, BURNING, ECHO = SERVERS / "Burning.java", SERVERS / "burning.js", f"{sys.
     [
         pytest.param(f"sh -c 'exec java {HELLO} {{port}}'", {"jvm"}, marks=needs_java),
         pytest.param(f"sh -c 'java {HELLO} {{port}}; true'", {"jvm"}, marks=needs_java),
-        pytest.param(f"env X=1 java {HELLO} {{port}}", {"jvm"}, marks=needs_java),
-        pytest.param(f"taskset -c 0 java {HELLO} {{port}}", {"jvm"}, marks=needs_java),
+        pytest.param(f"env X=1 java {HELLO} {{port}}", {"jvm"}, marks=[needs_java, pytest.mark.long]),
+        pytest.param(f"taskset -c 0 java {HELLO} {{port}}", {"jvm"}, marks=[needs_java, pytest.mark.long]),
         pytest.param("{script} {port}", {"jvm"}, marks=needs_java),
         pytest.param(f"sh -c 'node {BURNING} {{port}}; true'", {"node"}, marks=needs_node),
         (f"{ECHO} {{port}} healthy", {"python"}),

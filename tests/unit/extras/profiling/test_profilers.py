@@ -380,7 +380,8 @@ def test_perf_is_attached_again_where_threads_begin_meanwhile(
 
 def test_py_spy_is_awaited_until_it_samples(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "py-spy> Sampling process 250 times a second. Press Control-C to exit."
-    sampling = f"import signal, time; time.sleep(.2); print('{said}', flush=True); signal.pause()"
+    answer = "import signal, sys, time\nif '--version' in sys.argv: sys.exit()\n"
+    sampling = f"{answer}time.sleep(.2); print('{said}', flush=True); signal.pause()"
     tool(path, "py-spy", sampling)
     py_spy = PySpy("cpu")
     py_spy.start(os.getpid(), tmp_path)
