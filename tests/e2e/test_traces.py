@@ -1,12 +1,13 @@
 """Trace contexts that a server gets, the slowest requests of a load, and their spans at a collector."""
 
+import json
 import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.e2e.conftest import Redline
-from tests.fakes.collectors import collecting
+from tests.fakes.collectors import collecting, read
 from tests.fakes.serving import serving
 
 pytestmark = pytest.mark.e2e
@@ -99,8 +100,39 @@ loads: {{few: {{closed: {{users: 2}}, for: 10s, count: 200}}}}
     assert "Slowest requests" in page
 
 
+def test_a_comparison_lists_those_of_each_server_and_sends_spans_of_its_starts(redline: Redline) -> None:
+    with serving(Traced()) as first, serving(Traced()) as second, collecting() as collector:
+        asked = (*header("{traceparent:10%}"), "--for", "6s", "--load", "closed:2", "-o", "made", "-v")
+        done = redline("ab", first.url, second.url, *asked, "--otlp-traces", collector.url)
+        assert done.code == 0, done.err
+    known = [{*server.ids} for server in (first, second)]
+    assert not known[0] & known[1]
+    cells = json.loads((redline.folder / "made" / "results.json").read_bytes())["cells"]
+    slowest = [{request["trace_id"] for request in cell["slowest"]} for cell in cells]
+    assert [len(ids) for ids in slowest] == [10, 10]
+    assert all(ids <= all_ids for ids, all_ids in zip(slowest, known, strict=True))
+    spans = {span.trace_id.hex(): read(span.attributes) for span in collector.spans}
+    for cell, ids, all_ids in zip(cells, slowest, known, strict=True):
+        own = {id_ for id_, attributes in spans.items() if attributes["redline.server"] == cell["server"]}
+        assert ids <= own <= all_ids
+    assert "Slowest requests" in done.out
+    page = (redline.folder / "made" / "report.html").read_text()
+    assert all(id_ in page for ids in slowest for id_ in ids)
+
+
+def test_the_probes_of_a_search_send_spans(redline: Redline) -> None:
+    with serving(Traced()) as server, collecting() as collector:
+        asked = (*header("{traceparent}"), "--objective", "p99 < 1s", "--start", "20", "--probes", "2", "-d", "1s")
+        done = redline("limit", server.url, *asked, "--otlp-traces", collector.url)
+        assert done.code in (0, 1), done.err
+        answered = {span.trace_id.hex() for span in collector.spans if not span.status.code}
+        assert answered <= {*server.ids}
+    assert answered
+
+
 def test_what_cannot_be_traced_is_refused(redline: Redline) -> None:
     to = ("--otlp-traces", "http://127.0.0.1:4318")
     redline("load", "http://127.0.0.1:1/", *to).refused(2, "no request has a trace context", "{traceparent}")
     redline("load", "http://127.0.0.1:1/", *header("{traceparent:101%}")).refused(2, "`{traceparent:101%}` cannot be")
-    redline("ab", "./a", "./b", *to).refused(2, "otlp-traces")
+    redline("ab", "./a {port}", "./b {port}", *to).refused(2, "no request has a trace context")
+    redline("bisect", "HEAD~1", "HEAD", *to).refused(2, "otlp-traces")
