@@ -91,7 +91,7 @@ fn the_slowest_requests_of_each_target_of_a_duet_are_kept() {
         Server::start(|mut peer, _| {
             while let Some(request) = peer.whole_request()? {
                 let number: u64 = request.path[1..].parse().unwrap();
-                thread::sleep(Duration::from_millis(if number % 20 == 0 { 15 } else { 0 }));
+                thread::sleep(Duration::from_millis(if number.is_multiple_of(20) { 15 } else { 0 }));
                 peer.say("HTTP/1.1 200 S\r\nContent-Length: 0\r\n\r\n")?;
             }
             Ok(())
