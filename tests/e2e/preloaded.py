@@ -31,6 +31,9 @@ PATIENT = "REDLINE_TEST_PATIENT"
 HASTY = "REDLINE_TEST_HASTY"
 """Set in the environment of calls whose requests are answered wrongly: none waits 5 s for the rest of an answer."""
 HASTY_WITHIN_S = (2.0, 30.0)
+BRIEF = "REDLINE_TEST_BRIEF"
+"""Set in the environment of calls that compare servers a factor apart: starts are short, and few are sampled."""
+BRIEF_START_NS = 1_000_000_000
 
 NOT_IMPORTED = {"redline.extras", "redline.pytest_plugin"}
 """What a call imports for itself, since it need not be there."""
@@ -112,6 +115,8 @@ def _serve(calls: socket.socket) -> None:
                 cell_search.WAITS_S = SHORT_WAITS_S
             if os.environ.pop(HASTY, ""):
                 verifying.VERIFY_WITHIN_S = HASTY_WITHIN_S
+            if os.environ.pop(BRIEF, ""):
+                budget.SHORTEST_START_NS, planning.SAMPLED_STARTS = BRIEF_START_NS, FEWEST_STARTS
             Path("/proc/self/comm").write_text("redline")
             signal.signal(signal.SIGINT, signal.default_int_handler)
             return
@@ -156,6 +161,8 @@ if __name__ == "__main__":
     from redline.driving import verifying
     from redline.errors import RedlineError
     from redline.running import cell_search
+    from redline.stats.accounting import FEWEST_STARTS
+    from redline.suite import budget, planning
 
     for command in FLAGS:
         with suppress(RedlineError):  # of an extra that is not there

@@ -15,6 +15,7 @@ from redline.model.bisection import Bisection
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.leftovers import left_of
+from tests.e2e.preloaded import BRIEF
 from tests.e2e.test_documented_commands import BISECTED
 from tests.fakes.servers.entries import eventually
 
@@ -24,7 +25,7 @@ SHORT = ("--for", "3s", "--load", "closed:2", "--metric", "p50")
 MEASURED = ("--measure", "sleep 0.3; grep -o '[0-9]*ms' run.sh | tr -d ms", "--for", "1ms")
 """The delay, of the text of the start: without a server."""
 PROJECT = "start: sh run.sh {port}\ncheck: {get: /path0, expect: {body: path0}}\n"
-FAST, SLOW, BROKEN = "1ms", "9ms", ""
+FAST, SLOW, BROKEN = "1ms", "6ms", ""
 
 
 class History:
@@ -56,7 +57,7 @@ class History:
 @pytest.fixture
 def history(redline: Redline, tmp_path: Path, oracle: Path) -> History:
     (tmp_path / "tmp").mkdir()
-    redline.environment["TMPDIR"] = str(tmp_path / "tmp")
+    redline.environment |= {"TMPDIR": str(tmp_path / "tmp"), BRIEF: "1"}
     made = History(tmp_path / "project", oracle)
     redline.folder = made.folder
     return made

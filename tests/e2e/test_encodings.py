@@ -52,7 +52,8 @@ def answers(body: bytes, encoding: str) -> Callable[[socket.socket], None]:
     return habit
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
+    """Wait until something listens at this port."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -69,7 +70,7 @@ def test_nginx_encodes_and_the_check_decodes(redline: Redline, tmp_path: Path) -
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as server:
         try:
             for listening in (port, plain):
-                _wait_for(listening)
+                wait_for(listening)
             done = redline("load", f"http://127.0.0.1:{plain}/items", "--compressed", *SHORT, "--json")
             second = redline("load", f"http://127.0.0.1:{port}/items", "--compressed", "--http2", *SHORT)
         finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 from redline.limits.search_state import SearchState, search_state
 from redline.model import Cell, Interval, Load, Manifest, Objective, Open, Outcomes, Plan, PlannedTrial, Traffic
 from redline.model.limits import LimitStart
-from redline.model.search import SearchTerms
+from redline.model.search import ProbeRecording, SearchTerms
 from redline.ports import Drive, Endpoint, Placement
 from redline.running.cell_search import CellSearch
 from redline.running.record import Tools
@@ -95,8 +95,8 @@ class Seen:
     def warmed(self, start: LimitStart) -> None:
         self.warmed_up.append(start)
 
-    def probed(self, evidence: Evidence, why: str, number: int) -> None:
-        self.whys.append(why)
+    def probed(self, made: ProbeRecording, evidence: Evidence, number: int) -> None:
+        self.whys.append(made.why)
 
     def narrowed(self, limits: Sequence[Limit]) -> None:
         self.known.append(tuple(limits))

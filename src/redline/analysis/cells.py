@@ -106,7 +106,7 @@ def cell_report(
         if served
         else _bounded_service(result),
         requests=_requests(result, sliced),
-        slowest=() if sliced else _slowest(result, of_times),
+        slowest=_slowest(result, sliced, of_times),
         journeys=_journeys(result, sliced),
         response_curve=response_curve,
         service_curve=service_curve,
@@ -207,28 +207,31 @@ def _requests(result: CellResult, sliced: "SlicedCell | None") -> tuple[RequestR
     return tuple(request.bounded(response, later, rated=rated) for request in made)
 
 
-def _slowest(result: CellResult, trials: Iterable[TrialNumbers]) -> tuple[SlowRequest, ...]:
-    """The slowest requests of the trials whose response times are known."""
-    labels, numbers = (
-        result.cell.scenario.told_apart,
-        {trial.report.position: at for at, trial in enumerate(result.trials, 1)},
-    )
+def _slowest(
+    result: CellResult, sliced: "SlicedCell | None", trials: Iterable[TrialNumbers]
+) -> tuple[SlowRequest, ...]:
+    """The slowest requests of the starts of duets, or of the trials whose response times are known."""
+    labels = result.cell.scenario.told_apart
+    numbers = {trial.report.position: at for at, trial in enumerate(result.trials, 1)}
+    loads = ((numbers[trial.position], load) for trial in trials if (load := trial.traffic))
+    made = sliced.kept if sliced else ((number, load.starts_ns, load.slowest) for number, load in loads)
     slowest = heapq.nlargest(
         MOST_SLOWEST,
-        ((kept, trial, load) for trial in trials if (load := trial.traffic) for kept in load.slowest),
+        ((kept, number, began_ns) for number, began_ns, requests in made for kept in requests),
         key=lambda it: it[0].response_ns,
     )
+    several = len(sliced.starts if sliced else numbers) > 1
     return tuple(
         SlowRequest(
-            trial=numbers[trial.position] if len(numbers) > 1 else 0,
+            trial=number if several else 0,
             request=labels[kept.request] if labels and kept.request is not None else "",
-            at_ns=kept.due_ns - load.starts_ns,
+            at_ns=kept.due_ns - began_ns,
             response_ns=kept.response_ns,
             outcome=kept.outcome,
             status=kept.status,
             trace_id=kept.trace_id,
         )
-        for kept, trial, load in slowest
+        for kept, number, began_ns in slowest
     )
 
 

@@ -19,6 +19,7 @@ from redline.model import (
 )
 from redline.model.duet import TargetTraffic
 from redline.model.hosts import one_way_bound_ns
+from redline.model.kept import KeptRequest
 from redline.model.percentile import TimeName
 from redline.stats import QUANTILE_OF, enough_beyond
 from redline.stats.duets import StartRatio, over_starts
@@ -53,6 +54,14 @@ class SlicedCell:
         """The handshakes of TLS and of WebSockets within its measured slices, by start."""
         traffic = self.traffic
         return {"handshake": [it.handshake for it in traffic], "upgrade": [it.upgrade for it in traffic]}
+
+    @property
+    def kept(self) -> Iterator[tuple[int, int, tuple[KeptRequest, ...]]]:
+        """The number of every measured start, when its first measured slice began, and its slowest requests."""
+        for (start, _), target in zip(self.made, self.traffic, strict=True):
+            if target.kept is not None:
+                began_ns = measured(traffic_of(start))[0].slices[0].start_ns
+                yield start.round + 1, began_ns, target.kept.slowest
 
     @property
     def clock_bounds(self) -> list[int | None]:

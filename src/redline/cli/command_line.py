@@ -69,7 +69,7 @@ class TurnFlags(TelemetryFlags):
 
 
 class TraceFlags(Flags):
-    """What a command does with the traces that requests of its trials begin."""
+    """What a command does with the traces that its requests begin."""
 
     heading, stand_last = "Traces", True
 
@@ -331,7 +331,7 @@ class LoadFlags(RequestFlags, TraceFlags):
 
 
 @command("limit")
-class LimitFlags(RequestFlags):
+class LimitFlags(RequestFlags, TraceFlags):
     """Find the highest rate that meets an objective, as an interval: of servers, or of those of suites.
 
     Several are probed in turn, and compared with the first.
@@ -389,7 +389,7 @@ class LimitFlags(RequestFlags):
 
 
 @command("ab")
-class AbFlags(RequestFlags):
+class AbFlags(RequestFlags, TraceFlags):
     """Is B slower than A? For commands, URLs, servers of the catalogue, and revisions of a git repository.
 
     Both are alive at once and are loaded in short slices, so that what disturbs the machine disturbs both. For the

@@ -23,6 +23,8 @@ from redline.cli.telemetry import Meter
 from redline.errors import UsageError
 from redline.model import CellReport, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
+from redline.report.single import besides_loads
+from redline.report.slowest import slowest_section
 from redline.report.views import has_result
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
@@ -41,8 +43,8 @@ class Output:
 
     `command` resumes an interrupted experiment. Unless `is_kept`, the directory is removed when the command ends. A
     `meter` follows the loads. If it `opens`, the page is shown in a browser. If it `is_brief`, people get the answer
-    of a run, and where all the rest is. With `quiet`, each start of a run waits for a quiet machine; a run makes
-    further starts for `more_ns`.
+    of a run, and where all the rest is; if it `is_whole`, the slowest requests too. With `quiet`, each start of a run
+    waits for a quiet machine; a run makes further starts for `more_ns`.
     """
 
     command: str
@@ -53,6 +55,7 @@ class Output:
     meter: Meter | None = None
     opens: bool = False
     is_brief: bool = False
+    is_whole: bool = False
     quiet: Quiet | None = None
     more_ns: int = 0
 
@@ -173,7 +176,10 @@ def _print(
             write_document(render.RENDERERS[output.form](report))
         else:
             answer = render.brief(report) if output.is_brief else None
-            show(render.summary(report) if answer is None else answer)
+            shown = [*(render.summary(report) if answer is None else answer)]
+            if output.is_whole and isinstance(report, Report):
+                shown[1:1] = besides_loads(slowest_section)(report)
+            show(shown)
             if answer is not None:
                 text = f"all that was measured: {places.own_name()} report {whole.folder}"
                 console.print(text, soft_wrap=True, highlight=False, markup=False)

@@ -17,7 +17,7 @@ from redline.document.format import NO_ANSWERS, count, duration, rate
 from redline.limits.probe_loads import load_text, longest_ns
 from redline.model import Cell, Grade, Interval, Plan
 from redline.model.limits import LimitStart
-from redline.model.search import SearchTerms
+from redline.model.search import ProbeRecording, SearchTerms
 from redline.quantities import paced, significant, speed
 from redline.report.limit import warm_up_text
 from redline.search import Evidence, Limit
@@ -98,10 +98,12 @@ class SearchView(Panel):
         """Print how a start was warmed up."""
         self._say(f"     {warm_up_text(start)}", "dim")
 
-    def probed(self, evidence: Evidence, why: str, number: int) -> None:
+    def probed(self, made: ProbeRecording, evidence: Evidence, number: int) -> None:
         """Print a probe."""
         self._known.probes = number
-        self._say(probe_line(evidence, why, number))
+        if self._meter is not None:
+            self._meter.trial(MeteredTrial.of(self._known.cell, "search"), self._known.cell, made.recording)
+        self._say(probe_line(evidence, made.why, number))
 
     def narrowed(self, limits: Sequence[Limit]) -> None:
         """Show what passed and what was missed."""

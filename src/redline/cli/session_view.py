@@ -44,6 +44,7 @@ from redline.model import (
     Run,
     ServerEntry,
     Skipped,
+    Suite,
 )
 from redline.ports import BuildOutcome
 from redline.render.terminal import COLOURS
@@ -76,6 +77,11 @@ class SessionView:
         self.keeps_errors = False
         self.by_probe = False
         self._known: dict[str, SearchedSoFar] = {}
+
+    def check(self, suite: Suite) -> None:
+        """Raise UsageError for a suite of which what other tools should get cannot be shown."""
+        if self._meter is not None:
+            self._meter.check(suite)
 
     def building(self) -> BuildView:
         """Show the progress of builds."""
@@ -252,7 +258,7 @@ class TrialsView(Panel):
         launch_ns = recording.launch_ns if _wait_for_containers(cells) else 0
         self._launch_ns = launch_ns or self._launch_ns
         if self._meter is not None:
-            self._meter.ended(self._metered_start(recording.round, cells), recording)
+            self._meter.ended(self._metered_start(recording.round, cells), cells, recording)
         if recording.failure is not None or not self.is_live:
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}")
             text.append(_started(launch_ns) + _set_up(recording.setup_ns))

@@ -46,8 +46,8 @@ class Meter(Protocol):
     def trial(self, trial: MeteredTrial, cell: Cell, recording: Recording) -> None:
         """Take in what was recorded of a trial that has ended."""
 
-    def ended(self, trials: tuple[MeteredTrial, ...], duet: DuetRecording) -> None:
-        """Take in how a duet ended."""
+    def ended(self, trials: tuple[MeteredTrial, ...], cells: tuple[Cell, ...], duet: DuetRecording) -> None:
+        """Take in how a duet of these cells ended; its last trial is the control."""
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def metered(flags: TelemetryFlags, console: Console) -> Iterator[Meter | None]:
         "--otlp": flags.otlp,
         "--remote-write": flags.remote_write,
     }
-    asked["--otlp-traces"] = getattr(flags, "otlp_traces", None)  # only of commands that make trials
+    asked["--otlp-traces"] = getattr(flags, "otlp_traces", None)  # not of a bisection
     named = next((flag for flag, value in asked.items() if value is not None), None)
     if named is None:
         yield None

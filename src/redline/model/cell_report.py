@@ -167,7 +167,7 @@ class CellReport(Frozen):
         (), "by request, over the used trials, if the scenario has several; absent in earlier reports"
     )
     slowest: tuple[SlowRequest, ...] = omitted_if_default(
-        (), "the slowest requests of the used trials; absent if response times are not known"
+        (), "the slowest requests of the used trials, or starts; absent if response times are not known"
     )
     journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
     response_curve: tuple[BandedPercentile, ...] = omitted_if_default(

@@ -11,6 +11,7 @@ from redline.model.failures import FirstErrors, FirstFailure, with_labels
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.journey_traffic import JourneyTraffic
+from redline.model.kept import KEPT, KeptRequests
 from redline.model.plan import PLACES
 from redline.model.profile import ProfileFacts
 from redline.model.recording import SETUP, CpuOwner, Failure, Series, ServerFacts
@@ -95,6 +96,7 @@ class TargetTraffic(Frozen):
     requests: Requests = omitted_if_default((), BY_REQUEST)
     journeys: JourneyTraffic | None = omitted_if_default(None, "of a scenario that is a journey")
     reach: Reach | None = omitted_if_default(None, REACH)
+    kept: KeptRequests | None = omitted_if_default(None, KEPT)
 
     @model_validator(mode="after")
     def _nothing_is_lost(self) -> "TargetTraffic":

@@ -9,7 +9,7 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.failures import FailedOutcome
 
 MOST_SLOWEST = 10
-KEPT = "single requests of the measurement; absent in duets and in earlier recordings"
+KEPT = "single requests of the measurement; absent in earlier recordings"
 _TRACE_ID = slice(3, 35)
 _PARENT_ID = slice(36, 52)
 
@@ -65,7 +65,9 @@ class KeptRequests(Frozen):
 class SlowRequest(Frozen):
     """One of the slowest requests of a cell."""
 
-    trial: int = omitted_if_default(0, "which of `trials` it is of, from 1; absent if there is one alone")
+    trial: int = omitted_if_default(
+        0, "which of `trials` it is of, or start of a duet, from 1; absent if there is one alone"
+    )
     request: str = omitted_if_default("", "which of several it is, as in `requests`")
     at_ns: int = Field(description="when it was due, from the start of the measurement")
     response_ns: int

@@ -23,7 +23,7 @@ from redline.document.blocks import (
 from redline.model import Bound, CellReport, Estimate, Metric, Report
 from redline.report.objectives import mark
 from redline.report.parts import repeat_section, server_cell, server_table
-from redline.report.slowest import HEADS, LEFT, TITLE, slowest_row
+from redline.report.slowest import LEFT, TITLE, slowest_heads, slowest_row
 from redline.report.table import WHOLE
 from redline.report.trials import route_text, warm_ups
 from redline.report.views import Group, colours, groups, invalid_reason
@@ -79,7 +79,7 @@ def _tables(cells: _Cells) -> Iterator[Table | None]:
     title = "Times to the first byte, handshakes and one-way times, over all used trials"
     yield server_table(title, heads, _other_times(drawn, shares), left=("time",))
     slow = ((name, slowest_row(request)) for cell, name in cells for request in cell.slowest)
-    yield server_table(TITLE, HEADS, slow, left=LEFT)
+    yield server_table(TITLE, slowest_heads(cell for cell, _ in cells), slow, left=LEFT)
     outcomes = ((name, _outcomes(cell)) for cell, name in cells)
     yield server_table(
         "Outcomes, over the used trials, or all trials of an invalid cell",

@@ -86,7 +86,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(encoded_section, on=Medium.TEXT),
     Chapter(besides_loads(request_sections), on=Medium.TERMINAL),
     Chapter(request_sections, on=Medium.WRITTEN),
-    Chapter(of_single(slowest_section), on=Medium.MARKDOWN),
+    Chapter(slowest_section, on=Medium.MARKDOWN),
     Chapter(stream_sections),
     Chapter(why_sections),
     Chapter(profile_sections),

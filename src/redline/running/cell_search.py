@@ -51,7 +51,7 @@ class SearchListener(Protocol):
     def warmed(self, start: LimitStart) -> None:
         """The server that was started last is warm, or has been warmed up for the maximum time."""
 
-    def probed(self, evidence: Evidence, why: str, number: int) -> None:
+    def probed(self, made: ProbeRecording, evidence: Evidence, number: int) -> None:
         """The `number`-th probe of this cell, from 1, was made."""
 
     def narrowed(self, limits: Sequence[Limit]) -> None:
@@ -310,7 +310,7 @@ class CellSearch:
         """Store a load and return its evidence. Raises DriveError if the search cannot go on."""
         evidence = self._store(made)
         if evidence is not None:
-            self.listener.probed(evidence, made.why, len(self.state.probes))
+            self.listener.probed(made, evidence, len(self.state.probes))
         if self.state.broken:
             failure = made.recording.failure
             raise DriveError(self.state.broken, hint=failure.hint if failure else "see its log")

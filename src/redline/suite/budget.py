@@ -14,7 +14,7 @@ FEWEST_STARTS = 3
 """The minimum, however short the budget: the interval is over starts, and two starts hardly give an interval."""
 _MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
 """Limits for servers that warm up slowly. Servers that are warm sooner get more and shorter starts."""
-_LONG_ENOUGH_NS, _SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
+_LONG_ENOUGH_NS, SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
 """A short budget gives fewer starts, up to the first length, rather than cold starts. The second is the minimum."""
 _LONGER_FOR_ANOTHER_NS = 12_000_000_000
 """The extra length of a start for each further scenario: three servers on a JVM need at least 7 s until they are
@@ -53,7 +53,7 @@ def start_times(budget_ns: int, servers: int, parts: int = 1, *, once: bool) -> 
         start_ns, measured = budget_ns, _MEASURED_ONCE
     else:
         start_ns = min(budget_ns // _MOST_STARTS, _LONGEST_START_NS)
-        start_ns = max(start_ns, min(budget_ns // FEWEST_STARTS, _LONG_ENOUGH_NS), _SHORTEST_START_NS)
+        start_ns = max(start_ns, min(budget_ns // FEWEST_STARTS, _LONG_ENOUGH_NS), SHORTEST_START_NS)
         longer_ns = _LONGEST_START_NS + (parts - 1) * _LONGER_FOR_ANOTHER_NS
         start_ns = start_ns if parts == 1 else max(start_ns, min(budget_ns // FEWEST_STARTS, longer_ns))
         measured = _MEASURED

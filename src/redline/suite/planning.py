@@ -52,7 +52,7 @@ _PROFILES_OF_OTHERS: tuple[Profile, ...] = ("cpu",)
 """The supported profiles by runtime of the server; the engine can always be profiled."""
 
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
-_SAMPLED_STARTS = 8
+SAMPLED_STARTS = 8
 """Sampled starts of each duet: functions are tested by Student's t over starts (docs/decisions/0048-why.md)."""
 _SHORTEST_DUET_NS = 1_000_000_000
 """The least time for the slices of a duet, where a recording is shorter."""
@@ -141,7 +141,7 @@ def _with_samples(plan: Plan) -> Plan:
         without |= reasons
         if not reasons:
             wanted.append(cell_ids)
-    starts = dict.fromkeys(range(_SAMPLED_STARTS), wanted)
+    starts = dict.fromkeys(range(SAMPLED_STARTS), wanted)
     _, duets = rounds_of(plan.suite, plan.cells, starts, first_position=plan.next_position)
     return plan.sampling(tuple(duet.sampled() for duet in duets), tuple(without))
 

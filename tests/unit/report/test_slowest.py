@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis import build_report
 from redline.analysis.load_result import load_result
-from redline.model import Cell, CellReport, Open, Recording, Request, Scenario, Traffic
+from redline.model import Cell, CellReport, DuetRecording, Open, Recording, Request, Scenario, Traffic
 from redline.model.kept import MOST_SLOWEST, KeptRequest, KeptRequests, SlowRequest
 from redline.render import RENDERERS
 from redline.report.load import load_section
 from tests.fakes import reports
 from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.compared import compared_run
 from tests.fakes.loads import load_of
 from tests.fakes.recordings import simulated_cell, simulated_recording
 from tests.unit.report.test_load import shown
@@ -90,6 +92,28 @@ def test_results_and_pages_list_them() -> None:
         assert (TRACE in text and "0.040" in text) or name == "json", name
     several = report.model_copy(update={"cells": (load, *report.cells)})
     assert TRACE not in RENDERERS["md"](several).decode(), "a table for each of many cells would be long"
+
+
+def test_both_servers_of_a_comparison_have_those_of_their_starts() -> None:
+    run = compared_run(starts=2)
+
+    def with_kept(start: DuetRecording) -> DuetRecording:
+        assert start.traffic is not None
+        targets = tuple(
+            target.model_copy(update={"kept": KeptRequests(slowest=(kept(7, 100 * (number + 1) + start.round),))})
+            for number, target in enumerate(start.traffic.targets)
+        )
+        return start.model_copy(update={"traffic": start.traffic.model_copy(update={"targets": targets})})
+
+    report = build_report(run.model_copy(update={"duets": tuple(map(with_kept, run.duets))}))
+    assert [[(slow.trial, slow.response_ns // MS, slow.at_ns) for slow in cell.slowest] for cell in report.cells] == [
+        [(2, times + 1, 7 * MS), (1, times, 7 * MS)] for times in (100, 200)
+    ], "not those of the control"
+    text = RENDERERS["md"](report).decode()
+    assert text.index("Slowest requests") < text.index("101 ms") < text.index("201 ms")
+    assert "start" in text.split("Slowest requests")[1].splitlines()[4]
+    assert TRACE in RENDERERS["html"](report).decode()
+    assert "Slowest requests" not in RENDERERS["md"](build_report(run)).decode(), "of an earlier recording"
 
 
 def test_times_that_are_not_known_are_not_listed() -> None:

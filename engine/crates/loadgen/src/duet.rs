@@ -230,6 +230,7 @@ impl DuetRun<'_> {
                         RequestTally::add_all(&mut total.requests, &of_target.requests);
                         JourneyTally::add_to(&mut total.journeys, of_target.journeys.as_ref());
                         total.reach = total.reach.and(of_target.reach);
+                        total.kept.add(of_target.keeper.kept(self.epoch_ns), self.job.most_sampled);
                     }
                 }
             }

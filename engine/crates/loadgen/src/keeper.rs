@@ -23,6 +23,7 @@ impl Ended {
 }
 
 /// A request whose trace is sampled, in the order of trace ids.
+#[derive(Clone)]
 struct Sampled(TraceContext, Ended);
 
 impl PartialEq for Sampled {
@@ -45,7 +46,8 @@ impl Ord for Sampled {
     }
 }
 
-/// The requests of a worker that are kept. It allocates nothing while the load runs.
+/// The requests of a worker that are kept. It allocates nothing while a load runs.
+#[derive(Clone)]
 pub struct Keeper {
     /// A request has to take at least as long to be among the slowest.
     least_ns: u64,
@@ -110,13 +112,6 @@ impl Keeper {
                 self.sampled.pop();
             }
         }
-    }
-
-    /// Forget all: they were of the warm-up.
-    pub fn clear(&mut self) {
-        self.least_ns = 0;
-        self.slowest.clear();
-        self.sampled.clear();
     }
 
     /// Those that are kept, with times since the epoch.

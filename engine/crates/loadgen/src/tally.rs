@@ -174,6 +174,11 @@ impl Tally {
         self.keeper = Some(Box::new(keeper));
     }
 
+    /// Keep no more of them; those that were kept.
+    pub fn take_keeper(&mut self) -> Option<Keeper> {
+        self.keeper.take().map(|keeper| *keeper)
+    }
+
     /// Those that were kept.
     pub fn kept(&self) -> KeptRequests {
         self.keeper.as_ref().map_or_else(KeptRequests::default, |keeper| keeper.kept(self.window.epoch_ns))
@@ -349,9 +354,6 @@ impl Tally {
         });
         let phase = self.window.phase(end_ns);
         self.number = if phase == self.phase { self.number + 1 } else { 0 };
-        if let Some(keeper) = self.keeper.as_mut().filter(|_| self.phase == Phase::Warmup && phase != self.phase) {
-            keeper.clear();
-        }
         self.phase = phase;
         self.start_ns = end_ns;
         self.end_ns = self.next_end_ns(end_ns);
@@ -486,7 +488,9 @@ impl Tally {
         counts.with_errors += u64::from(ended.has_errors);
         let response_ns = now_ns.saturating_sub(due_ns);
         counts.saturated += u64::from(self.slice.response.record(response_ns));
-        if let Some(keeper) = &mut self.keeper {
+        if let Some(keeper) = &mut self.keeper
+            && self.phase != Phase::Warmup
+        {
             keeper.time(ended, response_ns, now_ns);
         }
         if let Some(written_ns) = ended.written_ns {

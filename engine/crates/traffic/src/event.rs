@@ -329,6 +329,9 @@ pub struct DuetTotal {
     pub journeys: Option<JourneyTally>,
     /// How far the connections ever came, in all of its slices.
     pub reach: Reach,
+    /// Single requests of its measured slices.
+    #[serde(skip_serializing_if = "KeptRequests::is_empty")]
+    pub kept: KeptRequests,
     /// What happened.
     #[serde(flatten)]
     pub slice: Slice,

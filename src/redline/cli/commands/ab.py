@@ -59,7 +59,13 @@ def execute(flags: AbFlags) -> None:
         turn = turn_of("redline ab", console, flags.wait, alone=flags.alone)
         workplace = Workplace(None, stack, places.of_suite, on_usage, turn)
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
-        output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None, meter=meter, opens=flags.open)
+        output = Output(
+            *("ab", form, fail_on, flags.wait_quiet),
+            is_kept=kept is not None,
+            meter=meter,
+            opens=flags.open,
+            is_whole=flags.verbose,
+        )
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             with naming("--for"):
@@ -95,6 +101,7 @@ def created(
 ) -> RunSession:
     """The comparison that is asked for, with its servers built, in a new directory. Raises RedlineError."""
     suite, text, project = comparison_suite(ask, console)
+    view.check(suite)
     RunStore(folder).check_free()
     workplace.take_turn()
     if project is not None:

@@ -171,6 +171,7 @@ def _opened(
     request = asked.request
     check_targets(request.suite, ask.target_is_mine)
     check_variables(request.suite.variants)
+    view.check(request.suite)
     RunStore(folder).check_free()
     waits_and_builds_s = time.monotonic()
     workplace.take_turn()

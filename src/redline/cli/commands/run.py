@@ -82,6 +82,7 @@ def created_of(
     """The run of a suite, which is in a file or would be. Raises RedlineError."""
     check_targets(suite)
     check_variables(suite.variants)
+    view.check(suite)
     folder = keep or places.new_run(suite.name)
     RunStore(folder).check_free()
     workplace.take_turn()
@@ -99,4 +100,12 @@ def _output(flags: RunFlags, meter: Meter | None) -> Output:
         quiet = None if flags.wait_quiet is None else Quiet(parse_duration(flags.wait_quiet) / 1e9)
     with naming(part("more")):
         more_ns = 0 if flags.more is None else parse_duration(flags.more)
-    return Output("run", form, fail_on, meter=meter, opens=flags.open, is_brief=brief, quiet=quiet, more_ns=more_ns)
+    return Output(
+        *("run", form, fail_on),
+        meter=meter,
+        opens=flags.open,
+        is_brief=brief,
+        is_whole=flags.verbose,
+        quiet=quiet,
+        more_ns=more_ns,
+    )

@@ -16,6 +16,7 @@ import numpy as np
 
 from redline.cli.telemetry import MeteredTrial
 from redline.model import Cell, DuetBlock, DuetRecording, Histogram, Interval, Recording, Suite
+from redline.model.kept import KeptRequests
 from redline.model.traffic import Phase
 from redline.ports import ServerUsage
 
@@ -84,13 +85,21 @@ class MeteredSums:
         return replace(self, requests=self.requests.copy(), service=service, response=response)
 
 
+class TracedTraffic(NamedTuple):
+    """The single requests that were kept of a trial, or of a server of a duet, whose addresses are not known."""
+
+    kept: KeptRequests | None
+    epoch_unix_ns: int
+    addresses: tuple[str, ...] = ()
+
+
 class Traces(Protocol):
     """Where the traces of requests go."""
 
     def check(self, suite: Suite) -> None:
         """Raise UsageError for requests that begin no trace."""
 
-    def send(self, trial: MeteredTrial, cell: Cell, recording: Recording) -> None:
+    def send(self, trial: MeteredTrial, cell: Cell, traffic: TracedTraffic) -> None:
         """Send the traces of a trial."""
 
 
@@ -154,13 +163,18 @@ class SummingMeter:
 
     def trial(self, trial: MeteredTrial, cell: Cell, recording: Recording) -> None:
         """Send the traces of a trial that has ended."""
-        if self.traces is not None:
-            self.traces.send(trial, cell, recording)
+        if self.traces is not None and (traffic := recording.traffic) is not None:
+            self.traces.send(trial, cell, TracedTraffic(traffic.kept, traffic.epoch_unix_ns, traffic.addresses))
 
-    def ended(self, trials: tuple[MeteredTrial, ...], duet: DuetRecording) -> None:
-        """Add the times that were measured in a duet, whose targets are these trials."""
+    def ended(self, trials: tuple[MeteredTrial, ...], cells: tuple[Cell, ...], duet: DuetRecording) -> None:
+        """Add the times that were measured in a duet, whose targets are these trials, and send their traces."""
+        if (traffic := duet.traffic) is None:
+            return
+        if self.traces is not None:
+            for trial, cell, target in zip(trials, (*cells, cells[0]), traffic.targets, strict=True):
+                self.traces.send(trial, cell, TracedTraffic(target.kept, traffic.epoch_unix_ns))
         with self._lock:
-            for trial, target in zip(trials, duet.traffic.targets if duet.traffic else (), strict=False):
+            for trial, target in zip(trials, traffic.targets, strict=False):
                 sums = self._sums(trial, "measure")
                 sums.service.add(target.service)
                 sums.response.add(target.response)

@@ -16,10 +16,10 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 
 from redline.cli.telemetry import MeteredTrial
 from redline.errors import UsageError
-from redline.extras.telemetry.meter import attributes
+from redline.extras.telemetry.meter import TracedTraffic, attributes
 from redline.extras.telemetry.otlp import TIMEOUT_S, CollectorSession
 from redline.extras.telemetry.pushing import pushed_to
-from redline.model import Cell, Recording, Suite, Traffic
+from redline.model import Cell, Suite
 from redline.model.kept import KeptRequest
 from redline.model.template import has_placeholders
 from redline.version import VERSION
@@ -45,9 +45,9 @@ class TraceSender:
             hint = "have each request begin one: -H 'traceparent: {traceparent}', or as `headers` of a suite"
             raise UsageError(f"{FLAG}: no request has a trace context", hint=hint)
 
-    def send(self, trial: MeteredTrial, cell: Cell, recording: Recording) -> None:
+    def send(self, trial: MeteredTrial, cell: Cell, traffic: TracedTraffic) -> None:
         """Send the spans of a trial. What the collector refuses ends no load."""
-        made = [] if recording.traffic is None else [*spans(trial, cell, recording.traffic)]
+        made = [*spans(trial, cell, traffic)]
         if not made:
             return
         self._session.refused = ""
@@ -76,7 +76,7 @@ def traced(url: str, say: Callable[[str], object]) -> Iterator[TraceSender]:
     say(sender.summary())
 
 
-def spans(trial: MeteredTrial, cell: Cell, traffic: Traffic) -> Iterator[ReadableSpan]:
+def spans(trial: MeteredTrial, cell: Cell, traffic: TracedTraffic) -> Iterator[ReadableSpan]:
     """The spans of the slowest requests of a trial, and of those that are sampled, as far as they were written."""
     about = attributes(trial, "measure") | _server(traffic)
     kept = [] if traffic.kept is None else [*traffic.kept.slowest, *traffic.kept.sampled]
@@ -112,7 +112,7 @@ def _span(kept: KeptRequest, cell: Cell, epoch_unix_ns: int, about: dict[str, st
     )
 
 
-def _server(traffic: Traffic) -> dict[str, str | int]:
+def _server(traffic: TracedTraffic) -> dict[str, str | int]:
     """Where the connections went, if that is one address and port."""
     host, _, port = (traffic.addresses[0] if len(traffic.addresses) == 1 else "").rpartition(":")
     return {"server.address": host.strip("[]"), "server.port": int(port)} if host and port.isdigit() else {}

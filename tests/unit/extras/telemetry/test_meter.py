@@ -128,7 +128,7 @@ def test_a_duet_counts_requests_at_once_and_times_when_it_has_ended() -> None:
     mine = [part for block in duet.traffic.blocks for part in block.slices if part.target == 0]
     assert sums.requests == {"": sum(part.completed for part in mine), "_OTHER": len(mine)}
     assert sums.response.count == 0
-    meter.ended(trials, duet)
+    meter.ended(trials, (CELL, CELL), duet)
     assert meter.sums()[trials[0], "measure"].response.count == duet.traffic.targets[0].response.count
 
 

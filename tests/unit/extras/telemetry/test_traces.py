@@ -3,15 +3,17 @@
 import pytest
 from rich.console import Console
 
-from redline.cli.command_line import LoadFlags
+from redline.cli.command_line import AbFlags, LoadFlags
 from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.errors import UsageError
 from redline.extras.telemetry import otlp_traces
+from redline.extras.telemetry.meter import TracedTraffic
 from redline.extras.telemetry.otlp_traces import TraceSender, spans
 from redline.model import Cell, Request, Scenario, Traffic
 from redline.model.kept import KeptRequest, KeptRequests
 from tests.fakes.behaviour import GOOD
 from tests.fakes.collectors import collecting, read
+from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import simulated_cell, simulated_recording, simulated_run
 from tests.fakes.targets import unused_port
 
@@ -50,6 +52,10 @@ def trial(*slowest: KeptRequest, sampled: tuple[KeptRequest, ...] = ()) -> Traff
     assert traffic is not None
     update = {"kept": KeptRequests(slowest=slowest, sampled=sampled), "addresses": ("127.0.0.1:8080",)}
     return traffic.model_copy(update=update)
+
+
+def traced(traffic: Traffic) -> TracedTraffic:
+    return TracedTraffic(traffic.kept, traffic.epoch_unix_ns, traffic.addresses)
 
 
 def sent(meter: Meter, traffic: Traffic) -> None:
@@ -95,10 +101,29 @@ def test_requests_are_spans_of_the_traces_that_were_sent() -> None:
 
 def test_a_server_at_several_addresses_has_none() -> None:
     traffic = trial(kept(1)).model_copy(update={"addresses": ("127.0.0.1:1", "127.0.0.1:2")})
-    (span,) = spans(TRIAL, CELL, traffic)
+    (span,) = spans(TRIAL, CELL, traced(traffic))
     assert span.attributes is not None
     assert span.attributes["url.template"] == "/a"
     assert "server.address" not in span.attributes
+
+
+def test_each_server_of_a_duet_has_spans_and_its_control_too() -> None:
+    duet = simulated_duet(0)
+    traffic = duet.traffic
+    assert traffic is not None
+    targets = tuple(
+        target.model_copy(update={"kept": KeptRequests(slowest=(kept(number),))})
+        for number, target in enumerate(traffic.targets, 1)
+    )
+    duet = duet.model_copy(update={"traffic": traffic.model_copy(update={"targets": targets})})
+    trials = tuple(MeteredTrial(name, "start-1", name) for name in ("A", "B", "control"))
+    with collecting() as collector, metered(AbFlags(otlp_traces=collector.url), QUIET) as meter:
+        assert meter is not None
+        meter.ended(trials, (CELL, CELL), duet)
+        meter.ended(trials, (CELL, CELL), duet.model_copy(update={"traffic": None}))
+        seen = {span.trace_id.hex(): read(span.attributes)["redline.cell"] for span in collector.spans}
+    assert seen == {f"{number:032x}": name for number, name in enumerate(("A", "B", "control"), 1)}
+    assert collector.spans[0].start_time_unix_nano == traffic.epoch_unix_ns + 1_000_000
 
 
 @pytest.mark.parametrize(("headers", "is_traced"), [({}, False), (TRACED, True)])
@@ -117,7 +142,7 @@ def test_requests_that_begin_no_trace_are_refused(headers: dict[str, str], is_tr
 def said_of(url: str, traffic: Traffic) -> str:
     said: list[str] = []
     with otlp_traces.traced(url, said.append) as sender:
-        sender.send(TRIAL, CELL, simulated_recording(CELL, GOOD).model_copy(update={"traffic": traffic}))
+        sender.send(TRIAL, CELL, traced(traffic))
     (text,) = said
     return text
 
@@ -145,6 +170,7 @@ def test_a_cell_without_traffic_has_no_spans() -> None:
     cell: Cell = CELL
     recording = simulated_recording(cell, GOOD).model_copy(update={"traffic": None})
     with collecting() as collector:
-        with otlp_traces.traced(collector.url, lambda _text: None) as sender:
-            sender.send(TRIAL, cell, recording)
+        with metered(LoadFlags(otlp_traces=collector.url), QUIET) as meter:
+            assert meter is not None
+            meter.trial(TRIAL, cell, recording)
         assert not collector.taken

@@ -19,6 +19,7 @@ use crate::io::Io;
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
 use crate::job::{Backend, Duet, Job, Shape};
+use crate::keeper::Keeper;
 use crate::once::{OnceError, take_once};
 use crate::stop::Stop;
 use crate::sys::process::{pin, precise_timers, shortest_slices};
@@ -50,13 +51,13 @@ pub enum WorkerReport {
 }
 
 /// What a worker measured of a target in all slices that count, and why requests failed.
-#[derive(Default)]
 pub struct TargetTotal {
     pub slice: Slice,
     pub failures: FirstFailures,
     pub requests: Vec<RequestTally>,
     pub journeys: Option<JourneyTally>,
     pub reach: Reach,
+    pub keeper: Keeper,
 }
 
 /// What one worker did in one slice.
@@ -202,18 +203,24 @@ impl Turns {
         let mut tally = Tally::new(before, u64::MAX, IntervalSender { send, spare: returned });
         tally.count_by_request(ByRequest::journal(self.job()));
         tally.count_journeys(ByJourney::journal(self.job()));
-        let new = |_: &Client<I>| TargetTotal {
-            requests: empty(self.job()),
-            journeys: by_journey::empty(self.job()),
-            ..TargetTotal::default()
+        let new = |(job, _): &DuetTarget| TargetTotal {
+            slice: Slice::default(),
+            failures: FirstFailures::default(),
+            requests: empty(job),
+            journeys: by_journey::empty(job),
+            reach: Reach::default(),
+            keeper: Keeper::new(job),
         };
-        let mut totals: Vec<_> = clients.iter().map(new).collect();
+        let mut totals: Vec<_> = self.targets.iter().map(new).collect();
         let mut walks: Vec<_> = clients.iter().map(|_| self.walks()).collect();
         while let Ok(turn) = self.orders.recv() {
             let client = clients.remove(turn.target);
-            let TargetTotal { slice: total, failures, requests, journeys, .. } = &mut totals[turn.target];
+            let TargetTotal { slice: total, failures, requests, journeys, keeper, .. } = &mut totals[turn.target];
             let known = Activity { failures: std::mem::take(failures), ..Activity::default() };
             let walked = walks[turn.target].take();
+            if turn.counts {
+                tally.keep_requests(keeper.clone());
+            }
             let AfterLoad { unanswered, tally: used, client, activity, walks: under_way } =
                 self.slice(&turn, client, known, tally, walked)?;
             let drained_ns = now_ns();
@@ -224,6 +231,9 @@ impl Turns {
             let counts = turn.counts && result.paused_ns == 0;
             if self.reports.send(WorkerReport::Ended(result)).is_err() {
                 break;
+            }
+            if let Some(kept) = tally.take_keeper().filter(|_| counts) {
+                *keeper = kept;
             }
             tally.settle_requests(requests, counts);
             tally.settle_journeys(journeys.as_mut(), counts);

@@ -48,7 +48,7 @@ fn balanced(output: &EngineOutput, targets: usize) -> &Value {
 
 /// Runs a duet until no block was left out because a worker stood still, as it does where other tests take its core: what was
 /// counted of such a block is in one target's total and may be missing from the other's.
-fn run_undisturbed(job: &Value) -> EngineOutput {
+pub fn run_undisturbed(job: &Value) -> EngineOutput {
     let mut output = run(job);
     for _ in 0..20 {
         if output.events.last().unwrap()["paused_blocks"].as_u64().unwrap_or(0) == 0 {

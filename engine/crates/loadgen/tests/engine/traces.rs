@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::duets::run_undisturbed;
 use crate::requests::{counted, recorder};
 use crate::support::server::{Request, Server};
 use crate::support::{complete, run, with};
@@ -82,6 +83,55 @@ fn the_targets_of_a_duet_get_ids_of_their_own() {
         }
     }
     assert!(ids.len() > 20, "{}", ids.len());
+}
+
+#[test]
+fn the_slowest_requests_of_each_target_of_a_duet_are_kept() {
+    let pausing = || {
+        Server::start(|mut peer, _| {
+            while let Some(request) = peer.whole_request()? {
+                let number: u64 = request.path[1..].parse().unwrap();
+                thread::sleep(Duration::from_millis(if number.is_multiple_of(20) { 15 } else { 0 }));
+                peer.say("HTTP/1.1 200 S\r\nContent-Length: 0\r\n\r\n")?;
+            }
+            Ok(())
+        })
+    };
+    let (first, second) = (pausing(), pausing());
+    let request = json!({
+        "method": "GET", "path": "/{seq}", "headers": [["traceparent", "{traceparent:50%}"]],
+        "expect": {"status": 200},
+    });
+    let job = with(crate::support::job(first.port), "/requests", json!([request]));
+    let targets = json!([{"host": "127.0.0.1", "port": second.port}]);
+    let duet = json!({"targets": targets, "slice_ns": 10_000_000, "guard_ns": 2_000_000});
+    let job = with(with(job, "/duet", duet), "/traces", json!({"at_most": 20}));
+    let output = run_undisturbed(&with(job, "/load/closed/think", json!({"fixed_ns": 500_000})));
+    let slices: Vec<&Value> =
+        output.of_kind("block").filter(|block| block["phase"] == "measure").flat_map(slices_of).collect();
+    let mut ids = HashSet::new();
+    for (number, target) in output.events.last().unwrap()["targets"].as_array().unwrap().iter().enumerate() {
+        let of = |list: &str| target["kept"][list].as_array().unwrap().clone();
+        let (slowest, sampled) = (of("slowest"), of("sampled"));
+        assert_eq!((slowest.len(), sampled.len()), (10, 20));
+        let ns = |kept: &Value, key: &str| kept[key].as_u64().unwrap();
+        let took: Vec<u64> = slowest.iter().map(|kept| ns(kept, "end_ns") - ns(kept, "due_ns")).collect();
+        assert!(took[0] >= 15_000_000 && took.is_sorted_by(|one, next| one >= next), "{took:?}");
+        for kept in slowest.iter().chain(&sampled) {
+            let is_in = |slice: &Value| {
+                ns(slice, "start_ns") + 2_000_000 <= ns(kept, "due_ns")
+                    && ns(kept, "end_ns") <= ns(slice, "end_ns")
+                    && slice["target"] == number
+            };
+            assert!(slices.iter().any(|slice| is_in(slice)), "{kept}");
+        }
+        ids.extend(sampled.iter().map(|kept| kept["traceparent"].as_str().unwrap().to_owned()));
+    }
+    assert!(ids.len() == 40 && ids.iter().all(|context| context.ends_with("-01")), "{ids:?}");
+}
+
+fn slices_of(block: &Value) -> impl Iterator<Item = &Value> {
+    block["slices"].as_array().unwrap().iter()
 }
 
 #[test]
