@@ -194,6 +194,11 @@ def paced(said: str, times: float | None) -> str:
     return said if times is None else f"{speed(times)} ({said})"
 
 
+def users(number: float) -> str:
+    """A number of users: `1 user`, `1,200 users`."""
+    return f"{number:,.0f} user{'' if number == 1 else 's'}"
+
+
 def parse_share(text: str | float) -> float:
     """A share between 0 and 1, both included: `2%`, `0.1%`, `0.02`.
 

@@ -8,15 +8,23 @@ from functools import total_ordering
 from typing import Literal
 
 from redline.errors import NotKnownError, WrongValueError
-from redline.quantities import NUMBER, amount, parse_any_rate, parse_duration, parse_memory, parse_share, percent
+from redline.quantities import NUMBER, amount, parse_any_rate, parse_duration, parse_memory, parse_share, percent, users
 
 __tracebackhide__ = True  # pytest shows the line of a test that compares, and not these
-Unit = Literal["ns", "1/s", "B", "share", "change"]
+Unit = Literal["ns", "1/s", "users", "B", "share", "change"]
 """A change is relative: 0.05 where B needs 5% more than A."""
 _CHANGE = re.compile(rf"([+-]?{NUMBER})\s*%")
-_EXAMPLES: dict[Unit, str] = {"ns": "20ms", "1/s": "500/s", "B": "64MiB", "share": "0.1%", "change": "+3%"}
-_PLAIN_NUMBERS = ("1/s", "share")
-"""The units in which a number alone has one meaning: requests per second, and a part of 1."""
+_USERS = re.compile(rf"({NUMBER})(?:\s*users?)?")
+_EXAMPLES: dict[Unit, str] = {
+    "ns": "20ms",
+    "1/s": "500/s",
+    "users": "40 users",
+    "B": "64MiB",
+    "share": "0.1%",
+    "change": "+3%",
+}
+_PLAIN_NUMBERS = ("1/s", "users", "share")
+"""The units in which a number alone has one meaning: requests per second, users, and a part of 1."""
 
 
 @total_ordering
@@ -80,6 +88,8 @@ class Amount:
     def _text(self, value: float) -> str:
         if self.unit == "change":
             return f"{value * 100:+.1f}%"
+        if self.unit == "users":
+            return users(value)
         return percent(value) if self.unit == "share" else amount(value, self.unit)
 
     def _number(self, other: object) -> float | None:
@@ -102,6 +112,7 @@ class Amount:
         parse: dict[Unit, Callable[[str], float]] = {
             "ns": parse_duration,
             "1/s": parse_any_rate,
+            "users": _parse_users,
             "B": parse_memory,
             "share": parse_share,
             "change": _parse_change,
@@ -197,3 +208,11 @@ def _parse_change(text: str) -> float:
     if match is None:
         raise WrongValueError(f"`{text}` is not a change", "write a percentage, such as 3%, +3% or -3%")
     return float(match[1]) / 100
+
+
+def _parse_users(text: str) -> float:
+    """A number of users: `40`, `40 users`."""
+    match = _USERS.fullmatch(text.strip())
+    if match is None:
+        raise WrongValueError(f"`{text}` is not a number of users", "write one such as 40, or 40 users")
+    return float(match[1])

@@ -210,6 +210,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     budget: Time | None = None,
     duration: Time | None = None,
     warmup: Time | None = None,
+    by_users: bool = False,
     start: float | str | None = None,
     probes: int = defaults.SEARCH_PROBES,
     precision: str = defaults.SEARCH_PRECISION,
@@ -228,7 +229,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     progress: bool = False,
     **request: Unpack[RequestOptions],
 ) -> "api.SearchResult":
-    """Find the highest rate at which servers meet an objective: as `redline limit`.
+    """Find the highest rate, or `by_users` the most users, with which servers meet an objective: as `redline limit`.
 
     `targets` are commands, URLs, revisions or files of suites; without any, redline.yaml has the servers. `budget` is
     about the most that it takes in all. `replay` is what is sent, as in `load`, and `start` then a speed, such as 2x.

@@ -329,7 +329,7 @@ class Changes:
 
 
 class SearchResult(BaseResult[LimitReport]):
-    """The result of `limit`: the highest rate that meets the objective, as an interval from `passed` to `failed`."""
+    """The result of `limit`: the most requests per second, or users, that meet the objective: `passed` to `failed`."""
 
     def __init__(self, report: LimitReport, folder: Path | None) -> None:
         super().__init__(report, folder)
@@ -351,13 +351,13 @@ class SearchResult(BaseResult[LimitReport]):
 
     @property
     def passed(self) -> Amount:
-        """The highest rate that passed. Raises NotKnownError where none did, or that is not known."""
-        return self._side("passed", self._answer.passed_per_s)
+        """The highest rate, or the most users, that passed. Raises NotKnownError where that is not known."""
+        return self._side("passed", self._answer.passed)
 
     @property
     def failed(self) -> Amount:
-        """The lowest rate that failed. Raises NotKnownError where none did, or that is not known."""
-        return self._side("failed", self._answer.failed_per_s)
+        """The lowest rate, or the fewest users, that failed. Raises NotKnownError where that is not known."""
+        return self._side("failed", self._answer.failed)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -415,13 +415,12 @@ class SearchResult(BaseResult[LimitReport]):
             raise NotKnownError(f"there are limits for {names}", hint="choose by result.select(…)")
         return answers[0]
 
-    def _side(self, name: str, per_s: float | None) -> Amount:
-        if per_s is None:
+    def _side(self, name: str, tried: float | None) -> Amount:
+        what = f"the {'number of users' if self._answer.by_users else 'rate'} that {name}"
+        if tried is None:
             reason = self._answer.reason or "the search ended before"
-            raise NotKnownError(
-                f"the rate that {name} is not known: {reason}", hint="give it more probes, or more time"
-            )
-        return Amount(f"the rate that {name}", per_s, "1/s")
+            raise NotKnownError(f"{what} is not known: {reason}", hint="give it more probes, or more time")
+        return Amount(what, tried, "users" if self._answer.by_users else "1/s")
 
 
 class MeasurementInterrupted(KeyboardInterrupt):

@@ -168,7 +168,7 @@ class ComparisonAsk(RequestAsk):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchAsk(RequestAsk):
-    """A search for the highest rate at which servers meet an objective; `targets` may be suites."""
+    """A search for the highest rate, or the most users, that meet an objective; `targets` may be suites."""
 
     targets: tuple[str, ...] = ()
     git: str | None = None
@@ -182,6 +182,7 @@ class SearchAsk(RequestAsk):
     budget: str | None = None
     duration: str | None = None
     warmup: str | None = None
+    by_users: bool = False
     start: str | float | None = None
     probes: int = defaults.SEARCH_PROBES
     precision: str = defaults.SEARCH_PRECISION

@@ -1,4 +1,4 @@
-"""A search that is asked for, as a suite: servers that an open load probes in turn. Pure, but for files."""
+"""A search that is asked for, as a suite: servers that a load probes in turn. Pure, but for files."""
 
 import string
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from math import ceil
 
 from redline.asking.asks import DETECTED, SearchAsk
 from redline.asking.keepalive import kept_alive_or_not
-from redline.asking.naming import naming
+from redline.asking.naming import naming, refuse
 from redline.asking.project import chosen_of, searched_objectives
 from redline.asking.requests import Placed, aborted_when, compared, of_project, replayed, settings
 from redline.asking.search_recordings import check_is_speed
 from redline.asking.written import NO_CATALOGUE, Given
 from redline.errors import UsageError
-from redline.limits.probe_loads import FIRST_PER_S
+from redline.limits.probe_loads import FIRST_PER_S, FIRST_USERS
 from redline.quantities import parse_duration
 from redline.schema.suite import DETECTION_NS
 from redline.search.times import CONNECTIONS, PROBE, RUNNING_PROBE, RUNNING_WARM_UP, TRIALS, least_ns, probe_times
@@ -49,11 +49,24 @@ def search_document(
         if project.written.objective and not ask.objective:
             asked["objective"] = searched_objectives(project)
     lasts, warmup = _lengths(ask, len(running), starts=not all(running))
-    connections = CONNECTIONS if ask.connections is None else ask.connections
-    shape = {**_due(ask, placed), "connections": Given(part("connections", connections), connections)}
-    loads = {PROBE: {"open": shape, "for": lasts}}
+    loads = {PROBE: {**(_closed(ask) if ask.by_users else _open(ask, placed)), "for": lasts}}
     given = aborted_when(ask.abort_when) | settings(ask, "timeout", "threshold", "seed")
     return kept_alive_or_not(asked | {"loads": loads, "warmup": warmup, "design": "interleaved"} | given, ask)
+
+
+_OF_RATES = frozenset(("arrivals", "replay", "connections"))
+
+
+def _closed(ask: SearchAsk) -> dict[str, object]:
+    """Return the load of the first users. Raises UsageError."""
+    refuse(ask.given(_OF_RATES), f"{part('by_users')} varies users, with a connection each, and takes no")
+    return {"closed": {"users": FIRST_USERS if ask.start is None else Given(part("start", ask.start), ask.start)}}
+
+
+def _open(ask: SearchAsk, placed: Placed) -> dict[str, object]:
+    """Return the load of the first rate, or of a recording. Raises UsageError."""
+    connections = CONNECTIONS if ask.connections is None else ask.connections
+    return {"open": {**_due(ask, placed), "connections": Given(part("connections", connections), connections)}}
 
 
 def _due(ask: SearchAsk, placed: Placed) -> dict[str, object]:

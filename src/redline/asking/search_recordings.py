@@ -23,7 +23,7 @@ def check_is_speed(start: str | float) -> None:
 
 def at_first_speed(suite: Suite, ask: SearchAsk) -> Suite:
     """Return the suite with its recordings at the first speed that is asked for, if one is. Raises UsageError."""
-    replays = [load for load in suite.loads if _is_replay(load)]
+    replays = [load for load in suite.loads if load.is_replay]
     if ask.start is None or not replays:
         return suite
     if rated := [load.name for load in suite.loads if isinstance(load.shape, Open) and load not in replays]:
@@ -39,7 +39,7 @@ def at_first_speed(suite: Suite, ask: SearchAsk) -> Suite:
 
 def refuse_short_recordings(suite: Suite, *, by_warm_up: bool) -> None:
     """Raise UsageError for a recording that no probe can send; `by_warm_up`: its first speed is not known yet."""
-    for load in filter(_is_replay, suite.loads):
+    for load in (load for load in suite.loads if load.is_replay):
         times = load.open_shape.replayed_ns
         if len(times) < FEWEST:
             message = f"the recording has {count(len(times), 'request')}, and a search needs {FEWEST} at least"
@@ -65,7 +65,3 @@ def _refuse_short_at_first(load: Load) -> None:
         message = f"at {first} the recording lasts {duration(times[-1])}, and a probe {duration(shortest_ns)} at least"
         slower = f"begin slower ({part('start')}), give shorter probes ({part('duration')})"
         raise UsageError(message, hint=f"{slower}, or {_LONGER}")
-
-
-def _is_replay(load: Load) -> bool:
-    return isinstance(load.shape, Open) and load.shape.is_replay

@@ -26,8 +26,8 @@ from redline.asking.search_recordings import at_first_speed, refuse_short_record
 from redline.asking.suites import of_search, read_suite_file
 from redline.asking.written import read_written
 from redline.errors import UsageError
-from redline.limits.probe_loads import FIRST_PER_S
-from redline.model import Load, Objective, Open, Profile, Suite, Variant
+from redline.limits.probe_loads import FIRST_PER_S, FIRST_USERS, MOST_USERS
+from redline.model import Load, Objective, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import did_you_mean, duration, parse_duration, parse_rate
 from redline.running.searching import SearchRequest
@@ -85,14 +85,15 @@ def read_suites_search(ask: SearchAsk, repository: FromRepository) -> AskedSearc
     for file in files:
         written, text = read_suite_file(Path(file), of_search(ask))
         with naming(file) if len(files) > 1 else nullcontext():
-            suite, closed = to_search(at_first_speed(_aborting(written, ask), ask), trials)
+            suite, left_out = to_search(at_first_speed(_aborting(written, ask), ask), trials, by_users=ask.by_users)
+            suite = _with_first_users(suite, ask)
             sets = _suite_sets(ask, suite)
             within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}", "`timeout`")
             _refuse_what_cannot_be(sets, suite)
             refuse_short_recordings(suite, by_warm_up=False)
         parts.append(SearchPart(file, suite, sets))
         texts.append(text)
-        ignored += closed
+        ignored += left_out
         unprofiled += written.profile
     first = parts[0]
     if servers := _servers_beside(ask, first, repository):
@@ -126,6 +127,16 @@ def _aborting(suite: Suite, ask: SearchAsk) -> Suite:
         return suite
     with naming(part("abort_when")):
         return suite.aborted_when(tuple(map(parse_abort_rule, ask.abort_when)))
+
+
+def _with_first_users(suite: Suite, ask: SearchAsk) -> Suite:
+    """Return the suite with as many users in its closed loads as are asked to begin. Raises UsageError."""
+    if ask.start is None or not all(load.by_users for load in suite.loads):
+        return suite
+    if not isinstance(ask.start, int) or not 1 <= ask.start <= MOST_USERS:
+        message = part("start", ask.start) + ": a search by users begins with a whole number of them"
+        raise UsageError(message, hint=f"give 1 to {MOST_USERS:,}, such as {part('start', FIRST_USERS)}")
+    return suite.under(tuple(load.of_users(ask.start) for load in suite.loads), suite.warmup_by)
 
 
 def _servers_beside(ask: SearchAsk, first: SearchPart, repository: FromRepository) -> tuple[Variant, ...]:
@@ -176,18 +187,18 @@ def read_servers_search(ask: SearchAsk, repository: FromRepository, project: Pro
     trials = _trials(ask.trials) if starts else 0
     lengths = [part(name, getattr(ask, name)) for name in ("budget", "duration") if getattr(ask, name)]
     with naming(lengths[0]) if lengths else nullcontext():
-        suite, _ = to_search(written, max(trials, 1))
+        suite, _ = to_search(written, max(trials, 1), by_users=ask.by_users)
     _refuse_what_cannot_be(sets, suite)
     refuse_short_recordings(suite, by_warm_up=ask.start is None)
     within_timeout(sets, suite.timeout_ns, part("timeout", ask.timeout or duration(suite.timeout_ns)), part("timeout"))
-    connections = CONNECTIONS if ask.connections is None else ask.connections
+    connections = max(load.connections for load in suite.loads)
     by_probe = len(suite.variants) > 1
     terms = _terms(
         ask,
         sets,
         suite.loads,
         trials=trials,
-        by_warm_up=ask.start is None,
+        by_warm_up=ask.start is None and not ask.by_users,
         beyond=starts and not by_probe and not ask.no_beyond,
         curve=starts and not by_probe,
         by_probe=by_probe,
@@ -320,17 +331,22 @@ def _refuse_what_cannot_be(sets: Sets, suite: Suite) -> None:
     That is a scenario and load without a condition, rows that are taken once, or a rule that lasts longer than a probe.
     """
     shortest_ns = min(shortest_probe_ns(load) for load in suite.loads)
+    by_users = all(load.by_users for load in suite.loads)
     if long := next((rule for rule in suite.abort_when if rule.for_ns > shortest_ns), None):
         message = f"`{long.text}` cannot end a probe of {duration(shortest_ns)}, the shortest there may be"
         raise UsageError(message, hint="shorten its time, or make probes longer")
     if (longest_ns := max(scenario.longest_stream_ns for scenario in suite.scenarios)) > shortest_ns:
-        message = f"users who stay for {duration(longest_ns)} have not all joined when a probe ends, which takes "
+        why = "outlast a probe" if by_users else "have not all joined when a probe ends"
+        message = f"users who stay for {duration(longest_ns)} {why}, which takes "
         hint = "let them stay for a shorter time, or make probes longer"
         raise UsageError(message + duration(shortest_ns), hint=hint)
     if once := next((scenario.name for scenario in suite.scenarios if scenario.takes_rows_once), None):
         message = f"`{once}` takes no row twice, and every probe of a search begins with the first"
         raise UsageError(message, hint="write `use: turn`")
     conditions = [condition for given in sets.values() for condition in given]
+    if by_users and any(condition.metric == "achieved" for condition in conditions):
+        message = "`achieved` is a share of a rate, and a search by users has none"
+        raise UsageError(message, hint="give another objective, such as `p99 < 200ms`")
     judged = {
         (scenario.name, load.name): any(
             condition.load in {None, load.name}
@@ -359,8 +375,8 @@ def _trials(given: int | None) -> int:
 
 
 def _start_per_s(ask: SearchAsk, loads: Sequence[Load]) -> float | None:
-    """Return the first rate, if given; recordings have a first speed, which these loads have. Raises UsageError."""
-    if ask.start is None or all(load.shape.is_replay for load in loads if isinstance(load.shape, Open)):
+    """Return the first rate, if given; recordings and users begin as their loads say. Raises UsageError."""
+    if ask.start is None or all(load.is_replay or load.by_users for load in loads):
         return None
     with naming(part("start", ask.start)):
         return parse_rate(ask.start)

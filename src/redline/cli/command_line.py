@@ -332,7 +332,7 @@ class LoadFlags(RequestFlags, TraceFlags):
 
 @command("limit")
 class LimitFlags(RequestFlags, TraceFlags):
-    """Find the highest rate that meets an objective, as an interval: of servers, or of those of suites.
+    """Find the highest rate, or the most users, that meet an objective, as an interval: of servers, or of suites.
 
     Several are probed in turn, and compared with the first.
     """
@@ -364,8 +364,9 @@ class LimitFlags(RequestFlags, TraceFlags):
     warmup: str | None = flag(
         "--warmup", "TIME|auto", "Load before the first probe of a start; auto: until steady. 1s for a URL."
     )
+    by_users: bool = switch("--by-users", "How many users may there be? Vary their number, in place of the rate.")
     start: str | None = flag(
-        "--start", "N|Nx", "The first rate, per second, or speed of a recording; the suite's, or by the warm-up."
+        "--start", "N|Nx", "The first rate, speed of a recording, or users (64); the suite's, or by the warm-up."
     )
     probes: int = flag("--probes", "N", "At most this many probes per search.", defaults.SEARCH_PROBES)
     precision: str = flag("--precision", "SHARE", "Stop at this half width of the interval.", defaults.SEARCH_PRECISION)

@@ -18,7 +18,7 @@ from redline.limits.probe_loads import load_text, longest_ns
 from redline.model import Cell, Grade, Interval, Plan
 from redline.model.limits import LimitStart
 from redline.model.search import ProbeRecording, SearchTerms
-from redline.quantities import paced, significant, speed
+from redline.quantities import paced, significant, speed, users
 from redline.report.limit import warm_up_text
 from redline.search import Evidence, Limit
 from redline.search.curve import CURVE_SHARES
@@ -36,7 +36,7 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
     notes = "".join(
         (f"  errors {errors:,}" if errors else "", f"  not the server: {evidence.client}" if evidence.client else "")
     )
-    pace = paced(rate(evidence.rate_per_s), evidence.speed)
+    pace = users(evidence.rate_per_s) if evidence.by_users else paced(rate(evidence.rate_per_s), evidence.speed)
     return f"{number:>3}  {pace:>10}  {result}{notes}  ({why})"
 
 
@@ -143,11 +143,15 @@ def _bracket(limit: Limit) -> Iterator[Part]:
 
 
 def _paced(rate_per_s: float, limit: Limit) -> str:
+    if limit.by_users:
+        return users(rate_per_s)
     return paced(rate(rate_per_s), None if limit.recorded_per_s is None else rate_per_s / limit.recorded_per_s)
 
 
 def _begins(cell: Cell, terms: SearchTerms) -> str:
     """Where the search on a cell begins."""
+    if cell.load.by_users:
+        return users(cell.load.connections)
     if terms.by_warm_up:
         return "what the warm-up shows"
     shape = cell.load.open_shape
@@ -164,7 +168,8 @@ def show_search_plan(
 ) -> None:
     """Print the cells, the loads that cannot be searched, the profiles that are not made, and the longest time."""
     if ignored:
-        console.print(f"not searched, since it is closed: {', '.join(ignored)}", style="dim", highlight=False)
+        kind = "open" if all(cell.load.by_users for cell in plan.cells.values()) else "closed"
+        console.print(f"not searched, since it is {kind}: {', '.join(ignored)}", style="dim", highlight=False)
     if unprofiled:
         kinds = ", ".join(unprofiled)
         console.print(f"not profiled, since `redline run` alone profiles: {kinds}", style="dim", highlight=False)

@@ -79,8 +79,11 @@ def amount_scale(values: Sequence[float], ends: Sequence[float], unit: str) -> S
     return Scale(0.0, top, tuple((float(at) * size, f"{at} {name}" if at == marks[-1] else at) for at in marks))
 
 
-def rate_scale(rates: Iterable[float], name: str = "") -> Scale | None:
-    """Scale for rates per second, log, wide enough for all, with as many round rates as fit; None without a rate."""
+def rate_scale(rates: Iterable[float], name: str = "", said: Callable[[float], str] = rate) -> Scale | None:
+    """Scale for rates per second, or what `said` words, log, wide enough for all, with as many round ones as fit.
+
+    None without any.
+    """
     known = [per_s for per_s in rates if per_s > 0]
     if not known:
         return None
@@ -93,7 +96,7 @@ def rate_scale(rates: Iterable[float], name: str = "") -> Scale | None:
         if len(inside) > _MOST_RATES:
             break
         ticks = inside
-    return Scale(low, high, tuple((tick, rate(tick)) for tick in ticks), log=True, name=name)
+    return Scale(low, high, tuple((tick, said(tick)) for tick in ticks), log=True, name=name)
 
 
 def time_scale(times_ns: Iterable[float]) -> Scale | None:

@@ -357,6 +357,8 @@ def _load(load: Load) -> dict[str, Any]:
         keys["stages"] = [{"to": number(stage.to), "over_ns": stage.over_ns} for stage in shape.stages]
     if isinstance(shape, Open):
         return {"open": {**keys, "arrivals": _replay(shape) if shape.arrivals == "replayed" else shape.arrivals}}
+    if shape.ramps_up:
+        keys["ramps_up"] = True
     if shape.think:
         keys["think"] = think_keys(shape.think)
     return {"closed": keys}

@@ -47,15 +47,17 @@ def answer(limit: Limit, search: Search, seen_by: Seen) -> LimitAnswer:
     """The answer for a set of objectives, with its conditions, and with what all its probes say against it."""
     met_at, missed_at = seen_by.met_at(limit.name), seen_by.missed_at(limit.name)
     changed = seen_by.changed(limit.name, search.change)
+    low, high, by_users = limit.low_per_s, limit.high_per_s, limit.by_users
     conditions = search.sets[limit.name]
     seen = [_state(evidence, conditions) for evidence in search.evidence if shows(evidence, *conditions)]
     return LimitAnswer(
         name=limit.name,
-        passed_per_s=limit.low_per_s,
-        failed_per_s=limit.high_per_s,
+        by_users=by_users,
+        passed_per_s=None if by_users else low,
+        failed_per_s=None if by_users else high,
         confidence=limit.confidence,
         decided=limit.decided and not (changed and changed.answers),
-        method="queue" if limit.modelled else "single rates",
+        method="queue" if limit.modelled else "single users" if by_users else "single rates",
         binding=limit.binding,
         conditions=tuple(condition.text for condition in conditions),
         met_somewhere=met_at is not None or any(state != "missed" for state in seen),
@@ -64,13 +66,15 @@ def answer(limit: Limit, search: Search, seen_by: Seen) -> LimitAnswer:
         starts_differ=limit.starts_differ,
         probes_differ=limit.probes_differ,
         binds_alone=limit.binds_alone,
-        passed_speed=_speed(limit.low_per_s, search),
-        failed_speed=_speed(limit.high_per_s, search),
-        passed_users=_users(limit.low_per_s, search),
-        failed_users=_users(limit.high_per_s, search),
-        met_at_per_s=met_at,
-        missed_at_per_s=missed_at,
-        doubts=tuple(seen_by.doubts(limit.name, limit.low_per_s, limit.high_per_s, changed, modelled=limit.modelled)),
+        passed_speed=_speed(low, search),
+        failed_speed=_speed(high, search),
+        passed_users=low if by_users else _users(low, search),
+        failed_users=high if by_users else _users(high, search),
+        met_at_per_s=None if by_users else met_at,
+        missed_at_per_s=None if by_users else missed_at,
+        met_at_users=met_at if by_users else None,
+        missed_at_users=missed_at if by_users else None,
+        doubts=tuple(seen_by.doubts(limit.name, low, high, changed, modelled=limit.modelled)),
         changed=changed,
     )
 
@@ -121,7 +125,8 @@ def probe(  # noqa: PLR0913
         phase=phase,
         fresh=fresh,
         start=start,
-        rate_per_s=evidence.rate_per_s,
+        rate_per_s=evidence.offered_per_s if evidence.by_users else evidence.rate_per_s,
+        users=round(evidence.rate_per_s) if evidence.by_users else None,
         began_s=began_s,
         speed=evidence.speed,
         seconds=evidence.seconds,

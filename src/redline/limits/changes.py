@@ -6,7 +6,7 @@ from math import sqrt
 
 from redline.model.judged import ObjectiveState
 from redline.model.limits import FAR_BELOW, LimitChange, LimitProbe
-from redline.quantities import duration, paced
+from redline.quantities import duration
 from redline.search.change import ServerChange, is_full
 
 _FEWEST = 2
@@ -50,9 +50,9 @@ def _flipped(probes: Sequence[LimitProbe], name: str) -> _Between | None:
     met, missed = _having(probes, name, "met"), _having(probes, name, "missed")
     if not met or not missed:
         return None
-    best, worst = max(probes[at].rate_per_s for at in met), min(probes[at].rate_per_s for at in missed)
-    met = [at for at in met if FAR_BELOW * probes[at].rate_per_s >= worst]
-    missed = [at for at in missed if probes[at].rate_per_s <= FAR_BELOW * best]
+    best, worst = max(probes[at].tried for at in met), min(probes[at].tried for at in missed)
+    met = [at for at in met if FAR_BELOW * probes[at].tried >= worst]
+    missed = [at for at in missed if probes[at].tried <= FAR_BELOW * best]
     if not met or len(missed) < _FEWEST:
         return None
     if max(met) < min(missed):
@@ -70,11 +70,11 @@ def _flips(probes: Sequence[LimitProbe], name: str, pair: tuple[int, int], *, sl
 
 def _is_of_all(probes: Sequence[LimitProbe], name: str, change: LimitChange) -> bool:
     """Whether what met at most, and what was missed at least, lie on the sides of the change that make it one."""
-    best = max((probes[at].rate_per_s for at in _having(probes, name, "met")), default=None)
-    worst = min((probes[at].rate_per_s for at in _having(probes, name, "missed")), default=None)
+    best = max((probes[at].tried for at in _having(probes, name, "met")), default=None)
+    worst = min((probes[at].tried for at in _having(probes, name, "missed")), default=None)
     if change.slower:
-        return (change.met_before_per_s, change.missed_since_per_s) == (best, worst)
-    return (change.missed_before_per_s, change.met_since_per_s) == (worst, best)
+        return (change.at("met_before"), change.at("missed_since")) == (best, worst)
+    return (change.at("missed_before"), change.at("met_since")) == (worst, best)
 
 
 def _dated(probes: Sequence[LimitProbe], change: ServerChange) -> _Between:
@@ -99,20 +99,25 @@ def _published(
     early, late = range(between.before + 1), range(between.since, len(probes))
     met, missed = _having(probes, name, "met"), _having(probes, name, "missed")
 
-    def rates(of: Iterable[int], within: range) -> list[float]:
-        return [probes[at].rate_per_s for at in of if at in within]
+    def tried(of: Iterable[int], within: range) -> list[float]:
+        return [probes[at].tried for at in of if at in within]
 
+    known = {
+        "met_before": max(tried(met, early), default=None),
+        "missed_before": min(tried(missed, early), default=None),
+        "met_since": max(tried(met, late), default=None),
+        "missed_since": min(tried(missed, late), default=None),
+    }
+    by_users = probes[between.before].users is not None
     found = LimitChange(
         slower=between.slower,
         answers=answers,
         until_s=probes[between.before].began_s,
         since_s=probes[between.since].began_s,
-        met_before_per_s=max(rates(met, early), default=None),
-        missed_before_per_s=min(rates(missed, early), default=None),
-        met_since_per_s=max(rates(met, late), default=None),
-        missed_since_per_s=min(rates(missed, late), default=None),
         when=_when(probes, between),
         text="",
+        **{f"{which}_per_s": None if by_users else number for which, number in known.items()},
+        **{f"{which}_users": number if by_users else None for which, number in known.items()},
     )
     return found.shown(shown or _answered(probes, name, between, found))
 
@@ -121,9 +126,9 @@ def _answered(probes: Sequence[LimitProbe], name: str, between: _Between, change
     """`it met 4,000/s until 90 s, and missed 2,800/s from 95 s on`."""
     until, since = (_moment(probes, at) for at in (between.before, between.since))
     if change.slower:
-        met, missed = (_said(probes, name, rate) for rate in (change.met_before_per_s, change.missed_since_per_s))
+        met, missed = (_said(probes, name, change.at(which)) for which in ("met_before", "missed_since"))
         return f"it met {met} until {until}, and missed {missed} from {since} on"
-    missed, met = (_said(probes, name, rate) for rate in (change.missed_before_per_s, change.met_since_per_s))
+    missed, met = (_said(probes, name, change.at(which)) for which in ("missed_before", "met_since"))
     return f"it missed {missed} until {until}, and met {met} from {since} on"
 
 
@@ -131,7 +136,7 @@ def _shown(probes: Sequence[LimitProbe], change: ServerChange) -> str:
     """`of 1,600/s it answered 1,007/s at 14 s, and 763/s at 75 s`, or how its median response time changed."""
     full = [pair for pair in change.pairs if any(is_full(probes[at]) for at in pair)]
     first, again = max(full or change.pairs, key=lambda pair: pair[1])
-    paces, (begin, end) = pace(probes[first]), (_moment(probes, at) for at in (first, again))
+    paces, (begin, end) = probes[first].said, (_moment(probes, at) for at in (first, again))
     before, after = probes[first], probes[again]
     if full:
         answered = f"{before.answered_per_s:,.0f}/s at {begin}, and {after.answered_per_s:,.0f}/s at {end}"
@@ -157,14 +162,9 @@ def _moment(probes: Sequence[LimitProbe], at: int) -> str:
     return f"probe {at + 1}" if began_s is None else f"{began_s:.0f} s"
 
 
-def _said(probes: Sequence[LimitProbe], name: str, rate_per_s: float | None) -> str:
-    probe = next(probe for probe in probes if probe.rate_per_s == rate_per_s and _state(probe, name) != "not known")
-    return pace(probe)
-
-
-def pace(probe: LimitProbe) -> str:
-    """The rate of a probe in words, of a recording with its speed."""
-    return paced(f"{probe.rate_per_s:,.0f}/s", probe.speed)
+def _said(probes: Sequence[LimitProbe], name: str, tried: float | None) -> str:
+    probe = next(probe for probe in probes if probe.tried == tried and _state(probe, name) != "not known")
+    return probe.said
 
 
 def _having(probes: Sequence[LimitProbe], name: str, state: ObjectiveState) -> list[int]:

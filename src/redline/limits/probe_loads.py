@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from redline.model import Cell, Interval, Load, Plan, Traffic
+from redline.model import Cell, Closed, Interval, Load, Plan, Traffic
 from redline.model.load import SentStretch
 from redline.model.search import ProbeRecording
 from redline.model.timeline import SearchedLoad
@@ -18,15 +18,26 @@ SETTLE_NS = 1_000_000_000
 OVERLOAD_TEST = 8
 """The length of the overload test in probes, at most."""
 
-FIRST_PER_S = 1000.0
-"""The first rate, if neither the terms nor the cell's load sets it."""
+FIRST_PER_S, FIRST_USERS = 1000.0, 64
+"""The first rate, and the first number of users, if neither the terms nor the cell's load sets it."""
+MOST_USERS = 1_000_000
+JOIN_PER_S = 1000
+"""How many users join per second, at most, where each holds on to a conversation: handshakes are no storm then."""
 FIRST_SHARE = 0.7
 """The first rate as a share of the rate at the end of the warm-up: usually below the limit, its double above."""
 
 
 def under_probe(cell: Cell, load: Load) -> Cell:
-    """The cell under the load of a probe: the server is warm by then."""
-    return cell.under(load, warmup_ns=min(SETTLE_NS, cell.warmup_ns))
+    """The cell under the load of a probe: the server is warm by then. Users of conversations join over its warm-up."""
+    ramps_up = isinstance(load.shape, Closed) and load.shape.ramps_up
+    joins_ns = load.connections * 1_000_000_000 // JOIN_PER_S if ramps_up else 0
+    return cell.under(load, warmup_ns=max(min(SETTLE_NS, cell.warmup_ns), joins_ns))
+
+
+def with_users(cell: Cell, users: int) -> Load:
+    """The closed load of a cell with so many users; those who hold on to WebSockets or streams join one by one."""
+    talks = any(request.websocket or request.stream for request in cell.scenario.requests)
+    return cell.load.of_users(users, ramps_up=talks and not cell.scenario.unmeasured)
 
 
 def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
@@ -37,7 +48,7 @@ def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
 
 def lasts_ns(cell: Cell, loads: int, starts: int) -> int:
     """How long so many probes take on so many starts of the cell's server, roughly, in nanoseconds."""
-    longest = SPAN if cell.load.open_shape.is_replay else 1
+    longest = SPAN if cell.load.is_replay else 1
     probe_ns = int(cell.load.duration_ns * longest) + min(SETTLE_NS, cell.warmup_ns)
     approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
     start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
@@ -65,9 +76,13 @@ def lowest_per_s(probe_ns: int) -> float:
 def load_text(cell: Cell, stretch: SentStretch | None = None) -> str:
     """Describe the probes of a cell: `open, poisson, 256 connections, 5.00 s after 1.00 s`.
 
+    By users: `closed, 5.00 s after 1.00 s`.
     Of a recording: `open, the first 1,200 of 36,000 recorded requests, in 20.5 s at 1x, 256 connections, after 1.00 s`.
     """
-    load, shape, after = cell.load, cell.load.open_shape, f"after {duration(min(SETTLE_NS, cell.warmup_ns))}"
+    load, after = cell.load, f"after {duration(min(SETTLE_NS, cell.warmup_ns))}"
+    if load.by_users:
+        return f"closed, {duration(load.duration_ns)} {after}"
+    shape = load.open_shape
     connections = f"{shape.connections:,} connections"
     if not shape.is_replay:
         return f"open, {shape.arrivals}, {connections}, {duration(load.duration_ns)} {after}"
@@ -94,8 +109,8 @@ def slice_of(interval: Interval, *, cut: bool = False) -> ProbeSlice:
     )
 
 
-def searched_load(made: ProbeRecording, traffic: Traffic, probe: int) -> SearchedLoad:
-    """When the load ran, and at which rate; `probe` is its index if it is a probe."""
+def searched_load(made: ProbeRecording, traffic: Traffic, probe: int, *, by_users: bool) -> SearchedLoad:
+    """When the load ran, and at which rate, or with how many users; `probe` is its index if it is a probe."""
     phase: Literal["warmup", "approach", "probe", "overload"] = "probe"
     if made.phase in ("warmup", "approach", "overload"):
         phase = made.phase
@@ -105,6 +120,7 @@ def searched_load(made: ProbeRecording, traffic: Traffic, probe: int) -> Searche
         measured_from_s=traffic.measure_start_ns / 1e9,
         ends_s=traffic.measure_end_ns / 1e9,
         rate_per_s=made.rate_per_s or None,
+        users=made.load.connections if by_users else None,
         answered_per_s=answered_at_last_per_s(traffic),
         probe=probe if phase == "probe" else None,
     )

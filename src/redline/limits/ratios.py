@@ -131,7 +131,7 @@ def _compared(pair: _LimitPair, threshold: float, adjusted: tuple[float, int] | 
 
 
 def _middle_and_half(answer: LimitAnswer) -> tuple[float, float] | None:
-    low, high = answer.passed_per_s, answer.failed_per_s
+    low, high = answer.passed, answer.failed
     if low is None or high is None or low <= 0:
         return None
     return (log(low) + log(high)) / 2, (log(high) - log(low)) / 2

@@ -25,6 +25,7 @@ from redline.limits.doubts import Seen
 from redline.limits.probe_loads import (
     FIRST_PER_S,
     FIRST_SHARE,
+    MOST_USERS,
     OVERLOAD_TEST,
     answered_at_last_per_s,
     lasts_ns,
@@ -34,6 +35,7 @@ from redline.limits.probe_loads import (
     searched_load,
     slice_of,
     under_probe,
+    with_users,
 )
 from redline.model import (
     Cell,
@@ -51,7 +53,7 @@ from redline.model.percentile import Effect
 from redline.model.plan import never_aborted
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.model.timeline import SearchedLoad
-from redline.quantities import duration, paced, rate, significant, speed
+from redline.quantities import duration, paced, rate, significant, speed, users
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Settings
 from redline.search.client import (
     busy_connections,
@@ -106,7 +108,7 @@ class SearchState:
     """The server of each start."""
 
     def __post_init__(self) -> None:
-        if self.cell.load.open_shape.is_replay:
+        if self.cell.load.is_replay:
             self.stretch = asked_stretch(self.cell.load)
         self.search = Search(self.sets, self.settings)
         self._step = self.search.next()
@@ -119,10 +121,13 @@ class SearchState:
     @property
     def settings(self) -> Settings:
         """The settings of the search."""
-        load = self.cell.load
+        load, by_users = self.cell.load, self.cell.load.by_users
+        first = load.connections if by_users else self.terms.start_per_s or load.open_shape.rate_per_s or FIRST_PER_S
         settings = Settings(
-            lowest_per_s=lowest_per_s(load.duration_ns),
-            start_per_s=self.terms.start_per_s or load.open_shape.rate_per_s or FIRST_PER_S,
+            lowest_per_s=1 if by_users else lowest_per_s(load.duration_ns),
+            highest_per_s=MOST_USERS if by_users else Settings.highest_per_s,
+            start_per_s=first,
+            by_users=by_users,
             probes=self.terms.probes,
             precision=self.terms.precision,
             trials=0 if self.cell.variant.is_attached else self.terms.trials,
@@ -151,8 +156,10 @@ class SearchState:
         )
 
     def load_at(self, rate_per_s: float) -> Load:
-        """The load of a probe at this rate."""
+        """The load of a probe at this rate, or with as many users."""
         load = self.cell.load
+        if load.by_users:
+            return with_users(self.cell, round(rate_per_s))
         return load.at_rate(rate_per_s) if self.stretch is None else at_rate(load, self.stretch, rate_per_s)
 
     def _as_sent(self, made: ProbeRecording) -> Load:
@@ -191,7 +198,8 @@ class SearchState:
         if recording.traffic is not None:
             self._encoded |= dict.fromkeys(recording.traffic.encoded)
         if recording.traffic is not None and made.phase != "start":
-            self.made.append(searched_load(made, recording.traffic, len(self.probes)))
+            by_users = self.settings.by_users
+            self.made.append(searched_load(made, recording.traffic, len(self.probes), by_users=by_users))
         if made.phase in ("overload", "over"):
             self._add_end(made)
             return None
@@ -250,7 +258,7 @@ class SearchState:
 
     def curve_left(self) -> tuple[float, ...]:
         """The rates that the curve still needs, once the search has ended: a search stays near the limit."""
-        if self.cell.variant.is_attached or not self.terms.curve:
+        if self.cell.variant.is_attached or not self.terms.curve or self.cell.load.by_users:
             return ()
         if self._curve_wanted is None:
             self._curve_wanted = rates_for_curve(curve(self.probes), self.settings.lowest_per_s)
@@ -258,13 +266,14 @@ class SearchState:
 
     def overload_wanted(self) -> OverloadPlan | str:
         """The overload test that follows the search, or why there is none."""
-        if self.cell.variant.is_attached:
-            return "that is for servers that Redline starts"
-        if not self.terms.beyond:
-            return "it was not asked for"
-        if self.stretch is not None or self.cell.abort_when:
-            needs = "it needs rates, and a recording has its own times"
-            return needs if self.stretch is not None else "`abort_when` would end it: it overloads the server"
+        if self.cell.variant.is_attached or not self.terms.beyond:
+            starts = not self.cell.variant.is_attached
+            return "it was not asked for" if starts else "that is for servers that Redline starts"
+        if self.cell.load.by_users or self.stretch is not None:
+            own = "users wait for their answers" if self.stretch is None else "a recording has its own times"
+            return f"it needs rates, and {own}"
+        if self.cell.abort_when:
+            return "`abort_when` would end it: it overloads the server"
         limits, evidence = self.search.limits(), self.search.evidence
         answered_per_s = max((shown.answered_per_s for shown in evidence if not shown.client), default=0.0)
         ends = [(limit.low_per_s, limit.high_per_s) for limit in limits]
@@ -384,7 +393,8 @@ class SearchState:
         """The evidence of a probe, why it may show nothing about the server, and which percentiles are bounds."""
         cut, aborted = made.cut or bool(traffic.aborted_by), traffic.aborted_by
         slices = tuple(slice_of(interval, cut=cut) for interval in traffic.intervals if interval.phase != "warmup")
-        evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start, aborted=aborted)
+        evidence = Evidence(made.tried, slices, hopeless=made.cut, start=made.start, aborted=aborted)
+        evidence = replace(evidence, by_users=self.cell.load.by_users)
         evidence = replace(evidence, requests=dict(requests_seen(self.cell.scenario, traffic, cut=cut)))
         evidence = replace(evidence, messages=dict(messages_seen(self.cell.scenario, traffic)))
         if self.stretch is not None:
@@ -415,7 +425,7 @@ class SearchState:
         if failing(traffic):
             return evidence
         late = late_engine(evidence, traffic, (*self.objectives, *self._held(evidence)), self.cell.scenario)
-        if late.client:
+        if late.client or self.cell.load.by_users:
             return late
         full = busy_connections(traffic, made.load.connections, self._calm_ns, made.load.most_in_flight)
         journey = self.cell.scenario.journey
@@ -488,15 +498,18 @@ class SearchState:
                 case "warmup" | "approach":
                     when = "while it was warmed up"
                 case _:
-                    when = f"at {self._said(made.load.open_shape.most_per_s or made.rate_per_s)}"
+                    most_per_s = 0.0 if made.load.by_users else made.load.open_shape.most_per_s
+                    when = f"at {self._said(most_per_s or made.tried)}"
             return f"{name} died {when}: {failure.message}"
         if failure.kind == "wrong_answer" and failure.stage == "load" and warms:
             return f"{name} gave no right answer while it was warmed up: {failure.message}"
         if failure.kind == "wrong_answer" and failure.stage == "load":
-            return f"{name} gives no right answer any more after {self._said(made.rate_per_s)}: {failure.message}"
+            return f"{name} gives no right answer any more after {self._said(made.tried)}: {failure.message}"
         return failure.message
 
     def _said(self, rate_per_s: float) -> str:
+        if self.cell.load.by_users:
+            return users(rate_per_s)
         return paced(rate(rate_per_s), None if self.stretch is None else rate_per_s / self.stretch.per_s)
 
 

@@ -22,6 +22,7 @@ from redline.model.report import Report
 from redline.model.run import SameBuilds
 from redline.model.timeline import SearchedLoad
 from redline.model.traffic import ENCODED
+from redline.quantities import paced, users
 
 FAR_BELOW = 0.85
 """The share of a rate below which another is far below it: nearer to a limit, chance alone makes probes differ."""
@@ -33,8 +34,16 @@ SearchEnd = Literal["converged", "exhausted", "doomed", "broken", "interrupted"]
 ProbePhase = Literal["search", "curve", "confirm"]
 
 
+def tried_text(number: float, *, by_users: bool, speed: float | None = None) -> str:
+    """What a search tried, in words: `1,769/s`, of a recording `4.2x (930/s)`, by users `40 users`."""
+    return users(number) if by_users else paced(f"{number:,.0f}/s", speed)
+
+
 class LimitChange(Frozen):
-    """How a server changed while its limit was searched: rates of probes before and since, null where none is known."""
+    """How a server changed while its limit was searched: rates of probes before and since, null where none is known.
+
+    Of a search by users, the numbers of these stand in the fields for them.
+    """
 
     slower: bool = Field(description="whether it serves less since; else it serves more")
     answers: bool = Field(description="whether objectives that were met are missed since, or the other way round")
@@ -44,8 +53,18 @@ class LimitChange(Frozen):
     missed_before_per_s: float | None = Field(description="the lowest rate that missed them before")
     met_since_per_s: float | None
     missed_since_per_s: float | None
+    met_before_users: float | None = omitted_if_default(None)
+    missed_before_users: float | None = omitted_if_default(None)
+    met_since_users: float | None = omitted_if_default(None)
+    missed_since_users: float | None = omitted_if_default(None)
     when: str = Field(description="in words, such as `20 s into the search`")
     text: str = Field(description="what shows it")
+
+    def at(self, which: str) -> float | None:
+        """The users, else the rate, of `met_before`, `missed_before`, `met_since` or `missed_since`."""
+        number: float | None = getattr(self, f"{which}_users")
+        rate_per_s: float | None = getattr(self, f"{which}_per_s")
+        return rate_per_s if number is None else number
 
     def shown(self, text: str) -> "LimitChange":
         """The same change with what shows it."""
@@ -61,6 +80,10 @@ class LimitAnswer(Frozen):
     """The limit for a set of objectives: [highest rate that passed, lowest that failed]; null: unknown."""
 
     name: str
+    by_users: bool = omitted_if_default(
+        default=False,
+        description="the search varied the number of users: `passed_users` and `failed_users` are the limit",
+    )
     passed_per_s: float | None
     failed_per_s: float | None
     confidence: float | None = Field(
@@ -69,7 +92,9 @@ class LimitAnswer(Frozen):
         "right is not known"
     )
     decided: bool = Field(description="whether the interval is as narrow as requested")
-    method: Literal["queue", "single rates"] = Field(description="from the queue model, or from single rates")
+    method: Literal["queue", "single rates", "single users"] = Field(
+        description="from the queue model, from single rates, or from single numbers of users"
+    )
     binding: str = Field(description="the condition that fails first")
     binds_alone: bool = omitted_if_default(
         default=False, description="whether no other condition is known to fail at so low a rate"
@@ -90,30 +115,64 @@ class LimitAnswer(Frozen):
     )
     failed_speed: float | None = omitted_if_default(None, "of a recording: the same for `failed_per_s`")
     passed_users: float | None = omitted_if_default(
-        None, "of conversations: how many are under way at once at `passed_per_s`, by Little's law"
+        None,
+        "the most users with whom it passed; at a rate, of conversations: how many are under way at once at "
+        "`passed_per_s`, by Little's law",
     )
-    failed_users: float | None = omitted_if_default(None, "of conversations: the same for `failed_per_s`")
+    failed_users: float | None = omitted_if_default(
+        None, "the fewest users with whom it failed; at a rate, of conversations: as `passed_users`, at `failed_per_s`"
+    )
     met_at_per_s: float | None = omitted_if_default(None, "the highest rate at which a probe met it, if any did")
     missed_at_per_s: float | None = omitted_if_default(None, "the lowest rate at which a probe missed it, if any did")
+    met_at_users: float | None = omitted_if_default(None, "the most users with whom a probe met it, if any did")
+    missed_at_users: float | None = omitted_if_default(None, "the fewest users with whom a probe missed it, if any did")
     doubts: tuple[str, ...] = omitted_if_default(
         (), "what speaks against the interval: probes that contradict it, answers that changed, disturbance"
     )
     changed: LimitChange | None = omitted_if_default(None, "how the server changed while it was searched, if it did")
 
-    def speed_of(self, rate_per_s: float | None) -> float | None:
-        """How much faster than recorded this rate is, of a recording; else None."""
+    @property
+    def passed(self) -> float | None:
+        """The most users with whom it passed, else the highest rate that passed."""
+        return self.passed_users if self.by_users else self.passed_per_s
+
+    @property
+    def failed(self) -> float | None:
+        """The fewest users with whom it failed, else the lowest rate that failed."""
+        return self.failed_users if self.by_users else self.failed_per_s
+
+    @property
+    def met_at(self) -> float | None:
+        """The most users, else the highest rate, of a probe that met it."""
+        return self.met_at_users if self.by_users else self.met_at_per_s
+
+    @property
+    def missed_at(self) -> float | None:
+        """The fewest users, else the lowest rate, of a probe that missed it."""
+        return self.missed_at_users if self.by_users else self.missed_at_per_s
+
+    @property
+    def varied(self) -> str:
+        """What the search varied, in words."""
+        if self.by_users:
+            return "number of users"
+        return "rate" if self.passed_speed is None and self.failed_speed is None else "speed"
+
+    def said(self, tried: float | None) -> str:
+        """A number of users, or a rate, in words; of a recording with its speed."""
         known = ((self.passed_per_s, self.passed_speed), (self.failed_per_s, self.failed_speed))
         recorded_per_s = next((rate / speed for rate, speed in known if rate and speed), None)
-        return None if recorded_per_s is None or rate_per_s is None else rate_per_s / recorded_per_s
+        speed = None if recorded_per_s is None or tried is None else tried / recorded_per_s
+        return tried_text(tried or 0.0, by_users=self.by_users, speed=speed)
 
     @property
     def is_contested(self) -> bool:
         """Whether the server changed, or a probe met it above the rate from which it is missed, which is no chance."""
         if self.changed is not None:
             return True
-        if self.met_at_per_s is None or self.failed_per_s is None:
+        if self.met_at is None or self.failed is None:
             return False
-        return FAR_BELOW * self.met_at_per_s > self.failed_per_s
+        return FAR_BELOW * self.met_at > self.failed
 
 
 class LimitStart(Frozen):
@@ -139,7 +198,8 @@ class LimitProbe(Frozen):
     )
     fresh: bool = Field(description="on a server that was started to confirm the ends of the limits")
     start: int = omitted_if_default(0, "number of the start of the server, from 0", ge=0)
-    rate_per_s: float = Field(description="the requested rate, of a recording its mean")
+    rate_per_s: float = Field(description="the requested rate, of a recording its mean, of users what they asked for")
+    users: int | None = omitted_if_default(None, "of a search by users: how many there were")
     began_s: float | None = omitted_if_default(None, "when its load began, in seconds since the search began")
     speed: float | None = omitted_if_default(None, "of a recording: how much faster than recorded it was sent")
     seconds: float
@@ -176,18 +236,29 @@ class LimitProbe(Frozen):
         return None if ns is None or left == "unknown" else Percentile(q=q, ns=ns, bound=left or "")
 
     @property
+    def tried(self) -> float:
+        """What the search varied: the number of users, else the rate."""
+        return self.rate_per_s if self.users is None else self.users
+
+    @property
+    def said(self) -> str:
+        """The number of users, or the rate, in words; of a recording with its speed."""
+        return tried_text(self.tried, by_users=self.users is not None, speed=self.speed)
+
+    @property
     def is_void(self) -> bool:
         """Whether it shows nothing about the server."""
         return bool(self.client) and all(verdict.state == "not known" for verdict in self.counts)
 
 
 class CurvePoint(Frozen):
-    """The sum of all probes of a rate; the curve is drawn at `answered_per_s`.
+    """The sum of all probes of a rate, or of a number of users; the curve is drawn at `answered_per_s`, or at `users`.
 
     A percentile is null if fewer than 10 responses lie beyond it.
     """
 
     rate_per_s: float
+    users: int | None = omitted_if_default(None, "of a search by users: how many there were")
     answered_per_s: float
     seconds: float
     probes: int
@@ -288,6 +359,11 @@ class CellLimit(Frozen):
     findings: tuple[Finding, ...] = omitted_if_default((), "about probes; `position` is an index into `probes`")
     loads: SkipJsonSchema[tuple[SearchedLoad, ...]] = Field(default=(), exclude=True)  # in their order, for pages alone
 
+    @property
+    def by_users(self) -> bool:
+        """Whether the search varied the number of users."""
+        return any(probe.users is not None for probe in self.probes)
+
     def with_curve(self, curve: tuple[CurvePoint, ...], knee: Knee | str, beyond: Beyond | str) -> "CellLimit":
         """The same search with its curve, its knee and its overload test; a text says why a part is missing."""
         knees = {"no_knee": knee} if isinstance(knee, str) else {"knee": knee}
@@ -312,7 +388,7 @@ class LimitComparison(Frozen):
     objective: str = Field(description="name of the set of objectives")
     ratio: Estimate | None = Field(description="of the logarithmic middles; null while a side is unknown")
     confidence: float | None = Field(description="of the interval; the errors of both limits are taken as independent")
-    verdict: Verdict = Field(description="slower: the server meets the objectives up to a lower rate")
+    verdict: Verdict = Field(description="slower: the server meets the objectives up to a lower rate, or fewer users")
     matters: bool | None = omitted_if_default(None, "of faster or slower: whether it may exceed the threshold")
     threshold: float = Field(description="the smallest relative difference that matters")
     p_adjusted: float | None = omitted_if_default(None, "two-sided p-value of no difference, with Holm's correction")
@@ -327,7 +403,7 @@ class LimitComparison(Frozen):
 
 
 class LimitReport(Frozen):
-    """`redline limit --json`: the highest rate at which each server meets its objectives, and its curve."""
+    """`redline limit --json`: up to which rate, or how many users, servers meet objectives, and their curves."""
 
     format: Literal["redline.limit/1"] = LIMIT_FORMAT
     suite: str = Field(description="name of the suite, or the search's target if there is no suite")

@@ -57,6 +57,7 @@ class Closed(Frozen):
     pace_per_s: float | None = omitted_if_default(None, "requests per second of each user", gt=0)
     requests_per_connection: int | None = omitted_if_default(None, ge=1)
     stages: tuple[LoadStage, ...] = omitted_if_default(())
+    ramps_up: bool = omitted_if_default(default=False, description="they join evenly over the warm-up")
 
     @model_validator(mode="after")
     def _possible(self) -> "Closed":
@@ -254,6 +255,10 @@ class Load(Frozen):
         """A load of another shape under the same name."""
         return self.model_copy(update={"shape": shape})
 
+    def of_users(self, users: int, *, ramps_up: bool = False) -> "Load":
+        """The same closed load of another number of users, who may join evenly over the warm-up."""
+        return self.shaped(self.shape.model_copy(update={"users": users, "ramps_up": ramps_up}))
+
     def at_rate(self, rate_per_s: float) -> "Load":
         """The same open load at another rate."""
         return self.shaped(self.open_shape.model_copy(update={"rate_per_s": rate_per_s}))
@@ -266,9 +271,19 @@ class Load(Frozen):
         return self.shape
 
     @property
+    def by_users(self) -> bool:
+        """Whether it is of users, whose number a search varies in place of a rate."""
+        return isinstance(self.shape, Closed)
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether its requests fall due at recorded times."""
+        return isinstance(self.shape, Open) and self.shape.is_replay
+
+    @property
     def most_in_flight(self) -> int:
-        """The largest number of requests of an open load that can be in flight at once."""
-        return self.open_shape.connections * self.open_shape.depth
+        """The largest number of requests that can be in flight at once."""
+        return self.connections * self.shape.depth
 
     @property
     def connections(self) -> int:

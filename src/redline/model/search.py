@@ -68,3 +68,8 @@ class ProbeRecording(Frozen):
         """The requested rate, of a recording its mean; 0 in closed loads."""
         shape = self.load.shape
         return shape.mean_per_s or 0.0 if isinstance(shape, Open) else 0.0
+
+    @property
+    def tried(self) -> float:
+        """What a search varies: the number of users of a closed load, else the rate."""
+        return self.load.connections if self.load.by_users else self.rate_per_s

@@ -137,5 +137,6 @@ class SearchedLoad(Frozen):
     measured_from_s: float
     ends_s: float
     rate_per_s: float | None = Field(description="as requested; None for a closed load")
+    users: int | None = Field(default=None, description="of a search by users")
     answered_per_s: float
     probe: int | None = None

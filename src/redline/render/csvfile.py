@@ -52,6 +52,7 @@ _SPEEDS = ("passed_speed", "failed_speed")
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
 _AGAINST = ("met_at_per_s", "missed_at_per_s", "doubts")
 _CHANGED = ("changed_until_s", "changed_since_s", "changed")
+_OF_USERS = ("passed_users", "failed_users", "met_at_users", "missed_at_users")
 _RATIO = ("baseline", "ratio", "ratio_low", "ratio_high", "verdict", "matters")
 SEARCH_COLUMNS = (
     *("row", "slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended", "objectives"),
@@ -66,6 +67,8 @@ SEARCH_COLUMNS = (
     "bounds",
     "began_s",
     *_CHANGED,
+    "users",
+    *_OF_USERS,
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -107,18 +110,20 @@ def search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         names = ("slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended")
         about: dict[str, Field] = {name: getattr(cell, name) for name in names}
         for limit in cell.limits:
-            known = {name: getattr(limit, name) for name in (*_LIMIT, *_SPEEDS, *_AGAINST)}
+            known = {name: getattr(limit, name) for name in (*_LIMIT, *_SPEEDS, *_AGAINST, *_OF_USERS)}
             known["doubts"] = "; ".join(limit.doubts)
             if (changed := limit.changed) is not None:
                 known |= dict(zip(_CHANGED, (changed.until_s, changed.since_s, changed.text), strict=True))
             yield about | {"row": "limit", "objectives": limit.name} | known
         for probe in cell.probes:
             made: dict[str, Field] = {
-                name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER, "speed", "began_s")
+                name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER, "speed", "began_s", "users")
             }
             made["bounds"] = "; ".join(f"{name}: {left}" for name, left in probe.bounds.items())
             yield about | {"row": "probe"} | made
-            loaded = {name: made[name] for name in ("phase", "fresh", "start", "rate_per_s", "seconds", "speed")}
+            loaded = {
+                name: made[name] for name in ("phase", "fresh", "start", "rate_per_s", "seconds", "speed", "users")
+            }
             for request in probe.requests:
                 yield about | {"row": "request"} | loaded | _of_request(probe, request)
         if not cell.limits:

@@ -22,7 +22,7 @@ from redline.model import (
 )
 from redline.model.limits import CellLimit, LimitAnswer, LimitChange, LimitReport
 from redline.model.run import SameBuilds
-from redline.quantities import paced, significant
+from redline.quantities import significant
 from redline.report.by_request import cpu_lines
 from redline.report.fastest import fastest_lines
 from redline.report.limit_ratios import ratio_lines
@@ -141,7 +141,7 @@ def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
 
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:
-    """The rates that servers sustain, and how they compare; empty if no search came to an answer."""
+    """The rates, or the users, that servers sustain, and how they compare; empty if no search came to an answer."""
     if report.same is not None:
         yield _same_section(report.same)
         return
@@ -176,11 +176,7 @@ def limit_sentence(cell: CellLimit, answer: LimitAnswer) -> str:
 def _two_answers(server: str, answer: LimitAnswer, changed: LimitChange) -> str:
     """`A misses p99 < 50ms from 90/s on since 20 s into the search; before that it met it up to 444/s`."""
     met_before, missed_before, met_since, missed_since = (
-        paced(f"{rate_per_s or 0:,.0f}/s", answer.speed_of(rate_per_s))
-        for rate_per_s in (
-            *(changed.met_before_per_s, changed.missed_before_per_s),
-            *(changed.met_since_per_s, changed.missed_since_per_s),
-        )
+        answer.said(changed.at(which)) for which in ("met_before", "missed_before", "met_since", "missed_since")
     )
     if changed.slower:
         said = f"{server} misses {answer.name} from {missed_since} on since {changed.when}"
@@ -191,35 +187,34 @@ def _two_answers(server: str, answer: LimitAnswer, changed: LimitChange) -> str:
 
 def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
     """Say why requests failed if a server met nothing; empty if a rate was met, or hardly any request failed."""
-    if answer.passed_per_s is not None:
+    if answer.passed is not None:
         return ""
     failing = [probe for probe in cell.probes if probe.errors > _FEW * probe.offered_per_s * probe.seconds]
-    lowest = min(failing, key=lambda probe: probe.rate_per_s, default=None)
+    lowest = min(failing, key=lambda probe: probe.tried, default=None)
     texts = "; ".join(failure.text for failure in lowest.failures) if lowest else ""
     return f"; requests failed, first {texts}" if texts else ""
 
 
 def _limit(server: str, answer: LimitAnswer) -> str:
     """`rust.hyper meets p99 < 200 ms up to 1,720/s and misses it from 1,817/s on (±2.7%)`."""
-    low, high = answer.passed_per_s, answer.failed_per_s
-    what = "rate" if answer.passed_speed is None and answer.failed_speed is None else "speed"
-    missed = paced(f"{high or 0:,.0f}/s", answer.failed_speed)
+    low, high, what = answer.passed, answer.failed, answer.varied
+    missed = answer.said(high)
     # A probe that met or missed it is never denied: the doubts that follow name it.
     nowhere = f"no {what} is known to meet it"
-    if answer.met_at_per_s is not None:
+    if answer.met_at is not None:
         nowhere = f"up to which {what} it meets it is not known"
     if low is None and high is None:
-        is_tried = answer.met_at_per_s is not None or answer.missed_at_per_s is not None
+        is_tried = answer.met_at is not None or answer.missed_at is not None
         said = f"where it stops to meet {answer.name} is not known"
-        return f"{server}: {said if is_tried else f'no rate is known to meet {answer.name}, and none to miss it'}"
-    if low is None and answer.met_at_per_s is None and answer.reason.startswith("even "):
-        lowest = paced(f"{answer.missed_at_per_s or high:,.0f}/s", answer.failed_speed)
+        return f"{server}: {said if is_tried else f'no {what} is known to meet {answer.name}, and none to miss it'}"
+    if low is None and answer.met_at is None and answer.reason.startswith("even "):
+        lowest = answer.said(answer.missed_at or high)
         return f"{server} misses {answer.name} at every {what} that was tried, down to {lowest}{_first_to_fail(answer)}"
     if low is None:
         return f"{server} misses {answer.name} from {missed} on; {nowhere}{_first_to_fail(answer)}"
-    met = f"{server} meets {answer.name} up to {paced(f'{low:,.0f}/s', answer.passed_speed)}"
+    met = f"{server} meets {answer.name} up to {answer.said(low)}"
     if high is None:
-        is_missed = answer.missed_at_per_s is not None
+        is_missed = answer.missed_at is not None
         open_end = f"from which {what} on it misses it is not known" if is_missed else f"no {what} is known to miss it"
         return f"{met}; {open_end}"
     goal = "" if answer.decided else ", wider than the goal"

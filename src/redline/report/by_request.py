@@ -64,7 +64,7 @@ def searched_tables(report: LimitReport) -> Iterator[Section]:
     blocks = list[Block]()
     for cell in report.cells:
         if probe := _telling(cell.probes):
-            name = f"{cell.slug}, at {probe.rate_per_s:,.0f}/s, which {_VERDICTS[_state(probe)]}"
+            name = f"{cell.slug}, at {probe.said}, which {_VERDICTS[_state(probe)]}"
             blocks += [*journey_tables(probe.journeys, name), *request_tables(probe.requests, name)]
     if blocks:
         about = Prose.of([_OF_PROBES], "dim", on=Medium.WRITTEN)
@@ -88,7 +88,7 @@ def _state(probe: LimitProbe) -> ObjectiveState:
 def _telling(probes: Iterable[LimitProbe]) -> LimitProbe | None:
     """The probe whose requests a reader of the answer wants to see; None without results by request."""
     by_state: dict[ObjectiveState, list[LimitProbe]] = {"met": [], "missed": [], "not known": []}
-    for probe in sorted(probes, key=lambda probe: probe.rate_per_s):
+    for probe in sorted(probes, key=lambda probe: probe.tried):
         if probe.requests and not probe.is_void:
             by_state[_state(probe)].append(probe)
     ordered = [*reversed(by_state["met"]), *by_state["missed"], *by_state["not known"]]

@@ -61,7 +61,7 @@ def limit_caveats(report: LimitReport) -> Iterator[Section]:
 
 def _is_whole(answer: LimitAnswer) -> bool:
     """Whether both sides of the limit are known."""
-    return answer.passed_per_s is not None and answer.failed_per_s is not None
+    return answer.passed is not None and answer.failed is not None
 
 
 def _lacks_limit(cell: CellLimit) -> bool:
@@ -82,14 +82,17 @@ def _next_search(report: LimitReport) -> str:
 
 
 def _where_next(cell: CellLimit) -> float | None:
-    """The rate to begin another search with: below all rates that missed, or above all that met; None if unclear."""
-    rates = [probe.rate_per_s for probe in cell.probes if not probe.is_void]
+    """The rate, or the users, to begin another search with: below all that missed, or above all that met.
+
+    None if unclear.
+    """
+    rates = [probe.tried for probe in cell.probes if not probe.is_void]
     errors = any(probe.errors for probe in cell.probes)
     if not rates or cell.stretch is not None:
         return None
-    if all(answer.passed_per_s is None and answer.met_at_per_s is None for answer in cell.limits):
+    if all(answer.passed is None and answer.met_at is None for answer in cell.limits):
         return None if errors else min(rates) / _FARTHER
-    if all(answer.failed_per_s is None and answer.missed_at_per_s is None for answer in cell.limits):
+    if all(answer.failed is None and answer.missed_at is None for answer in cell.limits):
         return max(rates) * _FARTHER
     return None
 

@@ -31,12 +31,12 @@ from redline.document.outline import Chapter, Outline
 from redline.document.scales import Scale, rate_scale
 from redline.model import Finding, FindingKind, Grade
 from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitReport, LimitStart
-from redline.quantities import duration, paced, percent, rate, significant
+from redline.quantities import duration, percent, rate, significant, users
 from redline.report.answer import limit_answer
 from redline.report.by_request import searched_tables
 from redline.report.doubt import limit_caveats
 from redline.report.limit_plots import band_colour, known_percentiles, payload
-from redline.report.limit_probes import failures_lines, pace_text, probes_table, rate_text
+from redline.report.limit_probes import failures_lines, probes_table, rate_text
 from redline.report.limit_ratios import ratio_section
 from redline.report.parts import hosts_section, page_facts, repeat_section, skipped_section
 from redline.report.probe_times import probe_items, probes_view
@@ -74,11 +74,14 @@ def _figures(report: LimitReport) -> Figures:
 
 
 def _scale(report: LimitReport) -> Scale | None:
-    """The scale of all answers and knees; None if no rate is known."""
+    """The scale of all answers and knees; None if none is known, or some are rates and others users."""
+    kinds = {cell.by_users for cell in report.cells if cell.probes}
+    if len(kinds) > 1:
+        return None
     rates = [cell.knee.rate_per_s for cell in report.cells if cell.knee]
     for answer in (answer for cell in report.cells for answer in cell.limits):
-        rates += [end for end in (answer.passed_per_s, answer.failed_per_s) if end is not None]
-    return rate_scale(rates, "rates")
+        rates += [end for end in (answer.passed, answer.failed) if end is not None]
+    return rate_scale(rates, "rates", users if kinds == {True} else rate)
 
 
 def _probes(report: LimitReport) -> Iterator[Section]:
@@ -95,6 +98,8 @@ def _answers(report: LimitReport) -> Iterator[Section]:
         "From the highest rate that met the objectives to the lowest that missed them: **the limit is in between**. "
         "A ring marks the knee, from where on a higher rate costs more response time than it gives throughput."
     )
+    if any(cell.by_users for cell in report.cells):
+        intro = key("From the most users with whom objectives were met to the fewest with whom they were missed.")
     none = Prose.of([] if report.cells else ["Nothing was searched."], "dim")
     blocks = (Prose((intro,), on=Medium.PAGE), none, _answers_table(report, _scale(report)))
     yield Section("Limits", tuple(filled(*blocks)), anchor="limits")
@@ -131,6 +136,8 @@ def _curves(report: LimitReport) -> Iterator[Section]:
         "load lasts. Shaded are the answers. An overload test offers a rate that the server keeps up with, then more "
         "than its capacity, then the first rate again."
     )
+    if any(cell.by_users for cell in report.cells):
+        intro = key("A point shows what the probes with its number of users saw together. Shaded are the answers.")
     folds = (
         Fold(
             line((cell.slug, "strong"), (f" · {_about(cell)}", "dim")),
@@ -157,10 +164,11 @@ def _cell_blocks(cell: CellLimit, place: int) -> Iterator[Block]:
 
 
 def _plots(cell: CellLimit) -> Iterator[Plot]:
+    against, long = ("users",) * 2 if cell.by_users else ("answered rate", "answered requests per second")
     yield Plot(
         "curve",
-        "Response time against answered rate",
-        f"Response time against answered requests per second of {cell.slug}: p50, p90, p99 and p99.9; "
+        f"Response time against {against}",
+        f"Response time against {long} of {cell.slug}: p50, p90, p99 and p99.9; "
         "every number stands in the table of probes",
     )
     if cell.beyond:
@@ -174,9 +182,10 @@ def _plots(cell: CellLimit) -> Iterator[Plot]:
 def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
     for name in percentiles:
         yield Legend(name, _COLOURS[name])
-    yield Legend("did not keep up", 0, "cross")
+    if not cell.by_users:
+        yield Legend("did not keep up", 0, "cross")
     for place, answer in enumerate(cell.limits):
-        if answer.passed_per_s is not None and answer.failed_per_s is not None:
+        if answer.passed is not None and answer.failed is not None:
             yield Legend(answer.name, band_colour(place), "box")
 
 
@@ -199,21 +208,21 @@ def _answer_rows(cell: CellLimit, place: int, named: str, scale: Scale | None) -
     if not cell.limits:
         yield name, "", "", "", known_knee, ending_text(cell), *(("",) if scale else ())
     for at, answer in enumerate(cell.limits):
-        low, high, conditions = answer.passed_per_s, answer.failed_per_s, ", ".join(answer.conditions)
+        low, high, conditions = answer.passed, answer.failed, ", ".join(answer.conditions)
         strip = Strip(scale, "span", knee, low, high, series=band_colour(at)) if scale else None
         yield (
             name,
             words(answer.name, conditions if conditions != answer.name else ""),
-            _side(low, answer.passed_speed, known=answer.met_somewhere),
-            _side(high, answer.failed_speed, known=answer.missed_somewhere),
+            _side(answer, low, known=answer.met_somewhere),
+            _side(answer, high, known=answer.missed_somewhere),
             known_knee,
             words(*_known_how(answer), answer.reason, *answer.doubts),
             *((strip,) if strip else ()),
         )
 
 
-def _side(rate_per_s: float | None, speed: float | None, *, known: bool) -> str:
-    return ("not known" if known else "at none") if rate_per_s is None else paced(rate_text(rate_per_s), speed)
+def _side(answer: LimitAnswer, end: float | None, *, known: bool) -> str:
+    return ("not known" if known else "at none") if end is None else answer.said(end)
 
 
 def _known_how(answer: LimitAnswer) -> tuple[str, ...]:
@@ -251,24 +260,24 @@ def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
 
 def answer_text(answer: LimitAnswer) -> str:
     """`met up to 1,720/s, missed from 1,817/s (±2.7%)`; for an unknown side, what is known of it."""
-    met = "up to where it is met is not known" if answer.met_somewhere else "met at no rate that was tried"
-    if answer.passed_per_s is not None:
-        met = f"met up to {paced(rate_text(answer.passed_per_s), answer.passed_speed)}{_at_once(answer.passed_users)}"
+    what = "number of users" if answer.by_users else "rate"
+    met = "up to where it is met is not known" if answer.met_somewhere else f"met at no {what} that was tried"
+    if answer.passed is not None:
+        met = f"met up to {answer.said(answer.passed)}{_at_once(answer, answer.passed_users)}"
     missed = "from where it is missed is not known" if answer.missed_somewhere else "missed at none"
-    if answer.failed_per_s is not None:
-        pace = paced(rate_text(answer.failed_per_s), answer.failed_speed)
-        missed = f"missed from {pace}{_at_once(answer.failed_users)}"
+    if answer.failed is not None:
+        missed = f"missed from {answer.said(answer.failed)}{_at_once(answer, answer.failed_users)}"
     width = half_width(answer)
     return f"{met}, {missed} ({width})" if width else f"{met}, {missed}"
 
 
-def _at_once(users: float | None) -> str:
-    return "" if users is None else f" ({users:,.0f} users at once)"
+def _at_once(answer: LimitAnswer, talking: float | None) -> str:
+    return "" if answer.by_users or talking is None else f" ({talking:,.0f} users at once)"
 
 
 def half_width(answer: LimitAnswer) -> str:
     """`±2.7%` of the middle; empty if a side is open."""
-    low, high = answer.passed_per_s, answer.failed_per_s
+    low, high = answer.passed, answer.failed
     return "" if low is None or high is None else f"±{percent((high - low) / (high + low))}"
 
 
@@ -278,7 +287,8 @@ def method_text(answer: LimitAnswer) -> str:
     So it is if starts or probes differ.
     """
     if answer.confidence is None:
-        return "by how starts differ, and by single rates" if answer.starts_differ else "by single rates"
+        single = "by single numbers of users" if answer.by_users else "by single rates"
+        return f"by how starts differ, and {single}" if answer.starts_differ else single
     if answer.starts_differ:
         return f"{percent(answer.confidence)} interval, by how starts differ: they are few, so it may be too sure"
     if answer.probes_differ:
@@ -294,10 +304,10 @@ def ending_text(cell: CellLimit) -> str:
         case "doomed":
             return f"no limit: {cell.reason}"
         case "exhausted":
-            nowhere = any(limit.passed_per_s is None for limit in cell.limits)
-            everywhere = any(limit.failed_per_s is None for limit in cell.limits)
+            nowhere = any(limit.passed is None for limit in cell.limits)
+            everywhere = any(limit.failed is None for limit in cell.limits)
             begin = "another" if nowhere == everywhere else "a lower" if nowhere else "a higher"
-            what = "rate" if cell.stretch is None else "speed"
+            what = "number of users" if cell.by_users else "rate" if cell.stretch is None else "speed"
             if cell.left_out:
                 probes = fmt.count(len(cell.probes), "probe")
                 return f"no limit: the time was over after {probes}; give more, or begin at {begin} {what} (--start)"
@@ -405,13 +415,13 @@ def client_text(cell: CellLimit) -> str:
     clients = [probe for probe in cell.probes if probe.is_void]
     if not clients or cell.ended == "doomed":
         return ""
-    known = {probe.rate_per_s for probe in cell.probes if not probe.is_void}
-    if unknown := [probe for probe in clients if probe.rate_per_s not in known]:
-        highest = max(unknown, key=lambda probe: probe.rate_per_s)
-        return f"the server was not the limit at {paced(rate(highest.rate_per_s), highest.speed)}: {highest.client}"
+    known = {probe.tried for probe in cell.probes if not probe.is_void}
+    if unknown := [probe for probe in clients if probe.tried not in known]:
+        highest = max(unknown, key=lambda probe: probe.tried)
+        return f"the server was not the limit at {highest.said}: {highest.client}"
     count = fmt.count(len(clients), "probe")
     first = clients[0]
-    return f"{count} gave no result, for example at {paced(rate(first.rate_per_s), first.speed)}: {first.client}"
+    return f"{count} gave no result, for example at {first.said}: {first.client}"
 
 
 def search_findings(report: LimitReport) -> Iterator[Section]:
@@ -430,8 +440,8 @@ def search_findings(report: LimitReport) -> Iterator[Section]:
         cell, worst = max(alike, key=lambda found: found[1].grade.weight)
         probes = sum(len(cell.probes) for cell in report.cells)
         of = f" of {names[cell.slug]}" if len(report.cells) > 1 else ""
-        rate = pace_text(cell.probes[worst.position or 0])
-        items.append(_item(worst, f"{len(alike)} of {fmt.count(probes, 'probe')}, for example at {rate}{of}"))
+        tried = cell.probes[worst.position or 0].said
+        items.append(_item(worst, f"{len(alike)} of {fmt.count(probes, 'probe')}, for example at {tried}{of}"))
     if items:
         yield Section("Findings", (Items(tuple(items), folded=True),), anchor="findings", count=len(items))
 

@@ -13,7 +13,7 @@ _NUDGE = 1e-9
 
 
 class CurvePoints(TypedDict):
-    """Points by ascending answered rate: requests per second, and known percentiles in nanoseconds."""
+    """Points by ascending answered rate, in requests per second, or users; and known percentiles in nanoseconds."""
 
     x: list[float]
     y: list[list[int | None]]
@@ -44,6 +44,7 @@ class CellPlots(TypedDict):
 
     kept: CurvePoints
     lost: CurvePoints
+    by_users: bool
     bands: list[Band]
     limits: list[float]
     knee: float | None
@@ -76,6 +77,7 @@ def _cell(cell: CellLimit) -> CellPlots:
     return {
         "kept": _points([point for point in cell.curve if not point.overloaded]),
         "lost": _points([point for point in cell.curve if point.overloaded]),
+        "by_users": cell.by_users,
         "bands": [band for place, answer in enumerate(cell.limits) if (band := _band(place, answer)) is not None],
         "limits": sorted({limit for answer in cell.limits for limit in time_limits(answer)}),
         "knee": None if cell.knee is None else round(cell.knee.rate_per_s, 3),
@@ -86,10 +88,10 @@ def _cell(cell: CellLimit) -> CellPlots:
 def _points(points: Sequence[CurvePoint]) -> CurvePoints:
     """Return points with distinct, rising x, as a plot needs."""
     x: list[float] = []
-    rising = sorted(points, key=lambda point: point.answered_per_s)
+    rising = sorted(points, key=lambda point: (point.users or 0, point.answered_per_s))
     for point in rising:
         least = x[-1] * (1 + _NUDGE) if x else 0.0
-        x.append(max(point.answered_per_s, least))
+        x.append(max(point.answered_per_s if point.users is None else point.users, least))
     times = [_times(point) for point in rising]
     return {"x": x, "y": [list(column) for column in zip(*times, strict=True)] if times else [[] for _ in _FIELDS]}
 
@@ -99,9 +101,9 @@ def _times(point: CurvePoint) -> list[int | None]:
 
 
 def _band(place: int, answer: LimitAnswer) -> Band | None:
-    if answer.passed_per_s is None or answer.failed_per_s is None:
+    if answer.passed is None or answer.failed is None:
         return None
-    return {"s": band_colour(place), "low": answer.passed_per_s, "high": answer.failed_per_s}
+    return {"s": band_colour(place), "low": answer.passed, "high": answer.failed}
 
 
 def time_limits(answer: LimitAnswer) -> list[float]:

@@ -5,23 +5,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from redline.document import format as fmt
 from redline.document.blocks import Column, Span, Table, TableCell, TextCell
 from redline.model.limits import PROBE_QUANTILES, LimitProbe
-from redline.quantities import paced, speed
+from redline.quantities import speed
 
 _FEW = ("p50", "p90", "p99", "p99.9")
 """The percentiles that a terminal has room for."""
 
 
 def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
-    """Probes by ascending rate, with when they began; unless `brief`, with length and purpose.
+    """Probes by ascending rate, or number of users, with when they began; unless `brief`, with length and purpose.
 
     Probes that show nothing are muted.
     """
-    ordered = sorted(probes, key=lambda probe: probe.rate_per_s)
+    ordered = sorted(probes, key=lambda probe: probe.tried)
     muted = frozenset(at for at, probe in enumerate(ordered) if probe.is_void)
     times = _FEW if brief else tuple(PROBE_QUANTILES)
     speeds = ("speed",) if any(probe.speed is not None for probe in probes) else ()
     begins = ("at",) if any(probe.began_s is not None for probe in probes) else ()
-    heads = (*begins, *speeds, "rate", "answered", *times, "errors", *(() if brief else ("length",)))
+    tried = "users" if any(probe.users is not None for probe in probes) else "rate"
+    heads = (*begins, *speeds, tried, "answered", *times, "errors", *(() if brief else ("length",)))
     rows = [
         (
             *("—" if probe.began_s is None else f"{probe.began_s:.0f} s" for _ in begins),
@@ -36,7 +37,8 @@ def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
 
 
 def _numbers(probe: LimitProbe, times: Iterable[str]) -> Iterator[TableCell]:
-    yield TextCell(((Span(rate_text(probe.rate_per_s), "", probe.recording),),))
+    tried = rate_text(probe.rate_per_s) if probe.users is None else fmt.integer(probe.users)
+    yield TextCell(((Span(tried, "", probe.recording),),))
     yield rate_text(probe.answered_per_s)
     yield from ("—" if (time := probe.time(name)) is None else fmt.point_sign(time) for name in times)
     yield fmt.integer(probe.errors)
@@ -67,15 +69,10 @@ def probe_note(probe: LimitProbe) -> str:
 def failures_lines(probes: Sequence[LimitProbe]) -> Iterable[str]:
     """Why requests failed, by the lowest rate at which they did so: `from 100/s on, malformed: …`."""
     texts: dict[str, str] = {}
-    for probe in sorted(probes, key=lambda probe: probe.rate_per_s):
+    for probe in sorted(probes, key=lambda probe: probe.tried):
         for failure in probe.failures:
-            texts.setdefault(failure.outcome, f"from {pace_text(probe)} on, {failure.text}")
+            texts.setdefault(failure.outcome, f"from {probe.said} on, {failure.text}")
     return texts.values()
-
-
-def pace_text(probe: LimitProbe) -> str:
-    """The rate of a probe, of a recording with its speed: `4.2x (930/s)`."""
-    return paced(rate_text(probe.rate_per_s), probe.speed)
 
 
 def rate_text(per_s: float | None) -> str:

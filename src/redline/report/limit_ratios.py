@@ -15,7 +15,8 @@ def ratio_lines(report: LimitReport) -> Iterator[Line]:
     several = len({cell.scenario for cell in report.cells}) > 1
     for comparison in report.comparisons:
         cell = cells[comparison.slug]
-        sentence = ratio_sentence(comparison, cell.server, cells[comparison.baseline].server)
+        against = cells[comparison.baseline].server
+        sentence = ratio_sentence(comparison, cell.server, against, by_users=cell.by_users)
         yield line((f"{cell.scenario}: " if several else "", "dim"), (sentence, "strong"))
 
 
@@ -40,14 +41,16 @@ def _row(comparison: LimitComparison, cells: dict[str, CellLimit]) -> tuple[Tabl
     return f"{name.server}{scenario}", against.server, comparison.objective, change, interval, said
 
 
-def ratio_sentence(comparison: LimitComparison, server: str, against: str) -> str:
-    """`B answers 12.1% more requests/s than A within p99 < 50ms [8.0, 16.3]`."""
-    ratio, what = comparison.ratio, f"requests/s within {comparison.objective}"
+def ratio_sentence(comparison: LimitComparison, server: str, against: str, *, by_users: bool = False) -> str:
+    """`B answers 12.1% more requests/s than A within p99 < 50ms [8.0, 16.3]`; by users `B holds 12.1% more users …`."""
+    does, noun = ("holds", "users") if by_users else ("answers", "requests/s")
+    ratio, what = comparison.ratio, f"{noun} within {comparison.objective}"
     if ratio is None or ratio.low is None or ratio.high is None:
         return f"{server} and {against} are not compared within {comparison.objective}: a side of a limit is not known"
     if comparison.confidence is None:
         times = f"{significant(ratio.low, 2)} to {significant(ratio.high, 2)} times as many {what} as {against}"
-        return f"{server} answers {times}, by single rates, which give no confidence"
+        by = "numbers of users" if by_users else "rates"
+        return f"{server} {does} {times}, by single {by}, which give no confidence"
     if comparison.verdict in {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}:
         same = f"are the same within {percent(comparison.threshold)}"
         said = same if comparison.verdict is Verdict.EQUIVALENT else "cannot be distinguished"
@@ -57,8 +60,8 @@ def ratio_sentence(comparison: LimitComparison, server: str, against: str) -> st
         ends = (ratio.low, ratio.high) if ratio.value > 1 else (1 / ratio.high, 1 / ratio.low)
         times = f"as many {what} as {against}" if ratio.value > 1 else f"fewer {what} than {against}"
         bounds = ", ".join(significant(end, 2) for end in ends)
-        return f"{server} answers {significant(factor, 2)} times {times} [{bounds}]"
+        return f"{server} {does} {significant(factor, 2)} times {times} [{bounds}]"
     near, far = sorted(abs(bound - 1) * 100 for bound in (ratio.low, ratio.high))
-    more = f"{abs(ratio.value - 1) * 100:.1f}% {'more' if ratio.value > 1 else 'fewer'} requests/s"
+    more = f"{abs(ratio.value - 1) * 100:.1f}% {'more' if ratio.value > 1 else 'fewer'} {noun}"
     bounds = f"[{near:.1f}, {far:.1f}]{fmt.immaterial(comparison)}"
-    return f"{server} answers {more} than {against} within {comparison.objective} {bounds}"
+    return f"{server} {does} {more} than {against} within {comparison.objective} {bounds}"

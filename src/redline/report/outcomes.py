@@ -74,7 +74,7 @@ def _of_search(report: LimitReport) -> Iterator[Outcome]:
     for comparison in report.comparisons:
         cell, base = cells[comparison.slug], cells[comparison.baseline]
         state: State = "unknown" if comparison.ratio is None else _verdict([comparison])
-        text = ratio_sentence(comparison, cell.server, base.server)
+        text = ratio_sentence(comparison, cell.server, base.server, by_users=cell.by_users)
         yield Outcome(f"{cell.server} over {base.server}", f"{cell.slug} · {comparison.objective}", state, text)
     for skipped in report.skipped:
         yield Outcome(skipped.slug, "limit", "undecided", f"skipped: {skipped.reason}")

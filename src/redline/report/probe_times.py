@@ -1,4 +1,4 @@
-"""A search over time: each of its loads at its rate, whether it met the objectives, and what it measured."""
+"""A search over time: each load at its rate or with its users, whether it met the objectives, what it measured."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,7 +8,7 @@ from redline.document.figures import TimeView
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport
 from redline.model.timeline import SearchedLoad
 from redline.report.limit_plots import band_colour, time_limits
-from redline.report.limit_probes import counts_text, pace_text, probe_note
+from redline.report.limit_probes import counts_text, probe_note
 from redline.report.time_axis import (
     TimeItem,
     TimeLine,
@@ -16,6 +16,7 @@ from redline.report.time_axis import (
     TimeRule,
     TimeStretch,
     TimeZone,
+    Unit,
     at,
     ats,
     rounded,
@@ -38,6 +39,8 @@ def probes_view(cell: CellLimit, place: int) -> Iterator[Block]:
         "The loads of the search in their order, without the time between them, each at the rate that was asked for; a "
         "warm-up by users is at the rate that it had. Point at a probe to see its rate on the curve above."
     )
+    if cell.by_users:
+        text = "The loads of the search in their order, without the time between them, each with its users."
     if [*_zones(cell)]:
         text += " Shaded across are the answers."
     yield Fold(
@@ -98,17 +101,18 @@ def _rates(cell: CellLimit, placed: Sequence[Placed]) -> TimePanel:
     for state, colour in _STATES.items():
         mine = [(load, begins, probe) for load, begins, probe in probes if _state(probe) == state]
         if mine:
-            heights = [probe.rate_per_s for _, _, probe in mine]
+            heights = [probe.tried for _, _, probe in mine]
             says = [_probe_says(load, probe) for load, _, probe in mine]
             lines.append(_spans(state, colour, [(load, begins) for load, begins, _ in mine], heights, says))
     others = [(load, begins) for load, begins in placed if load.phase in ("warmup", "approach")]
     if others:
-        heights = [load.rate_per_s or load.answered_per_s for load, _ in others]
+        heights = [load.users or load.rate_per_s or load.answered_per_s for load, _ in others]
         lines.append(_spans("warm-up", "--ceiling", others, heights, [load.phase for load, _ in others]))
     lines += _overload(cell.beyond, placed)
-    title = "Rate of each load"
+    title = "Users of each load" if cell.by_users else "Rate of each load"
     label = f"{title}: {'; '.join(_probe_line(probe) for _, _, probe in probes)}"
-    made: TimePanel = {"title": title, "unit": "rate", "log": False, "label": label, "lines": lines}
+    unit: Unit = "count" if cell.by_users else "rate"
+    made: TimePanel = {"title": title, "unit": unit, "log": False, "label": label, "lines": lines}
     if zones := [*_zones(cell)]:
         made["zones"] = zones
     if cell.knee:
@@ -135,10 +139,10 @@ def _spans(
 
 def _zones(cell: CellLimit) -> Iterator[TimeZone]:
     for place, answer in enumerate(cell.limits):
-        if answer.passed_per_s is not None and answer.failed_per_s is not None:
+        if answer.passed is not None and answer.failed is not None:
             yield {
-                "low": _short(answer.passed_per_s),
-                "high": _short(answer.failed_per_s),
+                "low": _short(answer.passed),
+                "high": _short(answer.failed),
                 "colour": f"--s{band_colour(place)}",
             }
 
@@ -196,7 +200,7 @@ def _probe_says(load: SearchedLoad, probe: LimitProbe) -> str:
 
 
 def _probe_line(probe: LimitProbe) -> str:
-    return f"{pace_text(probe)} {_state(probe)}"
+    return f"{probe.said} {_state(probe)}"
 
 
 def _says(cell: CellLimit, placed: Sequence[Placed], ends: float) -> str:

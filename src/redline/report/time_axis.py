@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, NotRequired, TypedDict
 
-Unit = Literal["rate", "ns", "cores", "bytes", "ratio"]
+Unit = Literal["rate", "count", "ns", "cores", "bytes", "ratio"]
 
 
 class TimeLine(TypedDict):

@@ -92,12 +92,12 @@ class Prober:
 
         Users with zero think time come first, the suite's or one per connection: they ask for as much as the server
         can do, and no more. A rate would be too high for a cold server, or show little of a warm server: its answers
-        are quick long before it reaches that rate. Then an open load below the first rate, no longer than a probe,
+        are quick long before it reaches that rate. Then a load below that of the first probe, no longer than a probe,
         brings new connections and another pattern. `first_per_s` may depend on the throughput of the users.
         """
-        cell, shape = self.cell.to_its_end, self.cell.load.open_shape
-        shared = shape.model_dump(include={"depth", "requests_per_connection"})
-        users = cell.warmup_by or cell.load.shaped(Closed(users=shape.connections, **shared))
+        cell, load = self.cell.to_its_end, self.cell.load
+        shared = load.shape.model_dump(include={"depth", "requests_per_connection"})
+        users = cell.warmup_by or load.shaped(Closed(users=load.connections, **shared))
         if cell.warmup_detect:
             steady = cell.warmed_by_its_load().under(users.lasting(_AFTER_NS))
             yield self._load("warmup", steady, interval_ns=_AFTER_NS)
@@ -115,7 +115,7 @@ class Prober:
         load = self._at(step.rate_per_s)
         interval_ns = max(load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
         # What is left of a recording may be calmer than what was sent of it.
-        whole = step.whole or load.open_shape.is_replay
+        whole = step.whole or load.by_users or load.is_replay
         abort = ProbeAbort(self.cell.abort_when, None if whole else self.cell.timeout_ns / 1e9)
         cell = under_probe(self.cell, load)
         recording, cut = self._record(cell, interval_ns, abort)

@@ -45,8 +45,8 @@ def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
     points: list[CurvePoint] = []
     for overloaded in (False, True):
         alike = (probe for probe in usable if probe.overloaded == overloaded)
-        points += map(_point, by_rate(alike, lambda probe: probe.rate_per_s))
-    return tuple(sorted(points, key=lambda point: (point.rate_per_s, point.overloaded)))
+        points += map(_point, by_rate(alike, lambda probe: probe.tried))
+    return tuple(sorted(points, key=lambda point: (point.users or 0, point.rate_per_s, point.overloaded)))
 
 
 def _point(probes: Sequence[LimitProbe]) -> CurvePoint:
@@ -54,6 +54,7 @@ def _point(probes: Sequence[LimitProbe]) -> CurvePoint:
     seconds = sum(probe.seconds for probe in probes)
     return CurvePoint(
         rate_per_s=sum(probe.rate_per_s * probe.seconds for probe in probes) / seconds,
+        users=probes[0].users,
         answered_per_s=sum(probe.answered_per_s * probe.seconds for probe in probes) / seconds,
         seconds=seconds,
         probes=len(probes),
@@ -75,6 +76,8 @@ def knee(points: Sequence[CurvePoint]) -> Knee | str:
 
     Between points, the inverse of the mean response time is taken as linear in the rate, which is exact for M/M/1.
     """
+    if any(point.users is not None for point in points):
+        return "it is a rate, and this search is by users"
     kept_up = sorted((point for point in points if _serves(point)), key=lambda point: point.answered_per_s)
     if len(kept_up) < FEWEST_POINTS:
         return f"the server kept up at {len(kept_up)} of the rates that were tried: a knee takes {FEWEST_POINTS}"

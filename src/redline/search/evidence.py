@@ -71,7 +71,8 @@ class Evidence:
     `missed`: texts of the objectives that the server missed by more than that. `passing`: the host took CPU time, which
     may be over soon. `start`: the start of the server, from 0. `requests`: by label, of a scenario of several.
     `messages`: times of messages and `goodput`, of one of several requests or of all: each time, or conversation, as a
-    request. `speed`: how much faster than recorded; None unless the probe sent a recording.
+    request. `speed`: how much faster than recorded; None unless the probe sent a recording. `by_users`: its load is
+    closed: `rate_per_s` is then the number of its users, and no backlog grows beyond these.
     """
 
     rate_per_s: float
@@ -86,6 +87,12 @@ class Evidence:
     requests: Mapping[str, RequestSeen] = field(default_factory=dict)
     messages: Mapping[tuple[str | None, str], RequestSeen] = field(default_factory=dict)
     speed: float | None = None
+    by_users: bool = False
+
+    @property
+    def is_queue(self) -> bool:
+        """Whether requests fall due by chance at a rate, as in models of queues."""
+        return self.speed is None and not self.by_users
 
     @cached_property
     def timed(self) -> tuple[ProbeSlice, ...]:
@@ -261,7 +268,7 @@ def overloaded(evidence: Evidence) -> bool:
     The rate of a recording changes, and with it the number of requests that are under way at any time: its backlog has
     to grow in all parts of it, and to make answers slower.
     """
-    if evidence.hopeless or not hopeless(evidence.timed):
+    if evidence.hopeless or evidence.by_users or not hopeless(evidence.timed):
         return evidence.hopeless
     return evidence.speed is None or (slows(evidence) and _grows_throughout(answering(evidence.timed)))
 
@@ -272,8 +279,11 @@ def stall_ns(evidence: Evidence) -> int:
 
     An overloaded server is busy and goes on to answer; one that stands still may have been stopped by something else.
     The time lacks ten answers at least, at the rate at which requests ended in the rest of the probe. Before the first
-    of them a slow server is silent too; unless its fastest answers then take a fraction of that time.
+    of them a slow server is silent too; unless its fastest answers then take a fraction of that time. Users who all are
+    in long conversations are silent as well: of them none is known.
     """
+    if evidence.by_users:
+        return 0
     timed = evidence.timed
     ended, waiting = evidence.counted("ended"), evidence.backlog() > 0
     first = int(np.argmax(ended > 0)) if ended.any() else 0

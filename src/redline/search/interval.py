@@ -94,12 +94,13 @@ class Bounds:
 def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
     """The bounds of an objective, with two-sided confidence.
 
-    A recording has rushes of its own, the same in each probe, so no model of a queue says how far chance reaches.
+    A recording has rushes of its own, the same in each probe, and users wait for their answers, so no model of a queue
+    says how far chance reaches.
     """
     tried = steps(evidence, objective)
     low, high = bounds(tried)
     by_steps = Bounds(low, high, modelled=False, fit=None, steps=tried)
-    if objective.metric not in QUANTILES or objective.request is not None or _replays(evidence):
+    if objective.metric not in QUANTILES or objective.request is not None or not _are_queues(evidence):
         return by_steps  # the model is of the queue of all requests
     usable = sorted(filter(_is_usable, evidence), key=lambda probe: probe.rate_per_s)
     points = [ProbePoint.of(probe) for probe in usable]
@@ -156,7 +157,7 @@ def capped(
     conditions, or if the server kept up with a rate at which it answered more: overload then made it slower. What it
     answered to a client that was late or busy, it answered; what it answered while it stood still is no capacity.
     """
-    if _replays(evidence):  # what it answers per second depends on when its requests fall due
+    if not _are_queues(evidence):  # answers per second depend on when a recording's requests fall due, or on users
         return low, high
     shares = [condition for condition in conditions if condition.metric in _SHARES and condition.request is None]
     share = max((1 - share.limit if share.below else share.limit for share in shares), default=0)
@@ -171,8 +172,8 @@ def capped(
     return low if low is None or low < most_per_s else least_per_s, min(high, most_per_s)
 
 
-def _replays(evidence: Sequence[Evidence]) -> bool:
-    return any(probe.speed is not None for probe in evidence)
+def _are_queues(evidence: Sequence[Evidence]) -> bool:
+    return all(probe.is_queue for probe in evidence)
 
 
 def _saturated(evidence: Evidence) -> bool:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil, floor, inf, log10
 
 from redline.model import Objective
-from redline.quantities import paced, significant
+from redline.quantities import paced, significant, users
 from redline.search.change import LOOKS, ServerChange, change_of, look_again
 from redline.search.ends import Checks, End, EndCheck
 from redline.search.evidence import Evidence, stall_ns
@@ -31,7 +31,7 @@ from redline.search.interval import (
     width,
 )
 from redline.search.queue_model import CALM
-from redline.search.steps import TriedRate, contradicted, joint, shows, state_of, steps
+from redline.search.steps import TriedRate, bounds, contradicted, joint, shows, state_of, steps
 
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
 _SPREAD = (1.35, 1.35, 0.65)
@@ -42,7 +42,7 @@ _AT_EASE = 0.6
 _WELL_KNOWN = 0.012
 _BELOW_CAPACITY = 0.6
 _SAME_RATE = 0.995
-LOOKS_AGAIN = "an early rate once more, to see whether the server changed"
+LOOKS_AGAIN = "an early probe once more, to see whether the server changed"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Settings:
     the fresh starts on which both ends of every answer are probed, beyond `probes`; 0: once more on the running server.
     `recorded_per_s`: of a recording, whose speeds are rates over this one; None: requests have a rate. `lower` and
     `higher`: what would let rates be tried that lie beyond the lowest and the highest, for users. `looks`: early rates
-    are tried once more at the end, to see whether the server changed.
+    are tried once more at the end, to see whether the server changed. `by_users`: all rates of the search are whole
+    numbers of users: its steps are those of rates.
     """
 
     start_per_s: float = 1000.0
@@ -68,6 +69,7 @@ class Settings:
     lower: str = ""
     higher: str = ""
     looks: bool = True
+    by_users: bool = False
 
     def most_probes(self, sets: int) -> int:
         """The most probes of a search for this many sets of objectives, with those at the ends of its answers.
@@ -77,7 +79,9 @@ class Settings:
         return self.probes + 2 * self.trials * sets + LOOKS * self.looks
 
     def said(self, rate_per_s: float) -> str:
-        """A rate in words: `950/s`; of a recording `4.2x (950/s)`."""
+        """A rate in words: `950/s`; of a recording `4.2x (950/s)`; by users `40 users`."""
+        if self.by_users:
+            return users(rate_per_s)
         if self.recorded_per_s is None:
             return f"{rate_per_s:g}/s"
         return paced(f"{rate_per_s:,.0f}/s", rate_per_s / self.recorded_per_s)
@@ -103,7 +107,8 @@ class Limit:
     `confidence`: None for single rates, whose coverage is unknown. `decided`: as narrow as wanted. `binding`: the
     condition that fails first. `reason`: why more probes would give no better answer. `starts_differ`: starts differ by
     more than chance, and the interval rests on them. `probes_differ`: probes of the same start differ by more than
-    chance. `binds_alone`: no other condition is known to fail at so low a rate. `recorded_per_s`: as in Settings.
+    chance. `binds_alone`: no other condition is known to fail at so low a rate. `recorded_per_s`, `by_users`: as in
+    Settings.
     """
 
     name: str
@@ -118,6 +123,7 @@ class Limit:
     probes_differ: bool = False
     binds_alone: bool = False
     recorded_per_s: float | None = None
+    by_users: bool = False
 
 
 @dataclass(frozen=True)
@@ -231,15 +237,28 @@ class Search:
         missed = sum(step.probes for step in tried if step.state == "missed")
         if missed > 1 and len(failed) == len(tried) and min(failed) <= settings.lowest_per_s:
             return _not_even(f"{settings.said(min(failed))} does not meet {wanted}", settings.lower)
+        if settings.by_users and (unclear := self._unclear_between(name)):
+            return f"with {' and '.join(map(users, unclear))} it is too near to tell"
         if not tried or failed or tried[-1].rate_per_s < settings.highest_per_s:
             return None
-        what = "rate" if settings.recorded_per_s is None else "speed"
+        what = "number" if settings.by_users else "rate" if settings.recorded_per_s is None else "speed"
+        meets, does = ("meet", "do") if settings.by_users else ("meets", "does")
         most = f"{settings.said(tried[-1].rate_per_s)}, the highest {what} allowed"
         if tried[-1].state == "met":
-            return _not_even(f"{most}, meets {wanted}", settings.higher)
+            return _not_even(f"{most}, {meets} {wanted}", settings.higher)
         if tried[-1].probes < settings.repeats:
             return None
-        return _not_even(f"{most}, does not surely miss {wanted}", settings.higher)
+        return _not_even(f"{most}, {does} not surely miss {wanted}", settings.higher)
+
+    def _unclear_between(self, name: str) -> list[float]:
+        """All whole numbers between the ends of an answer, if each was tried often enough and none is clear."""
+        tried = self._tried(name)
+        low, high = bounds(tried)
+        if low is None or high is None:
+            return []
+        between = [step for step in tried if low < step.rate_per_s < high]
+        spent = all(step.probes >= self.settings.repeats for step in between)
+        return [step.rate_per_s for step in between] if spent and len(between) >= high - low - 1 else []
 
     def client_limited(self, rate_per_s: float, *names: str) -> Evidence | None:
         """The lowest probe at this rate or below it that shows nothing because the client was the limit each time.
@@ -264,7 +283,7 @@ class Search:
         rate = self._within(_tried_least(self.evidence) / 2)
         if passed or rate >= _tried_least(self.evidence):
             return None
-        return Proposal(rate, "halved: nothing passed yet, and no higher rate can be tried")
+        return Proposal(rate, "halved: nothing passed yet, and no more can be tried")
 
     def _at(self, rate_per_s: float) -> list[Evidence]:
         """The probes at about this rate."""
@@ -333,7 +352,7 @@ class Search:
         """Repeat a rate that another rate contradicts: the server may have been cold, or the probe unlucky."""
         tried = [step for bounds in known.values() for step in contradicted(bounds.steps)]
         again = next((step for step in tried if step.probes < self.settings.repeats), None)
-        return None if again is None else Proposal(again.rate_per_s, "repeated: another rate contradicts it")
+        return None if again is None else Proposal(again.rate_per_s, "repeated: another probe contradicts it")
 
     def _spread(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """If probes differ by more than chance, probe far from the capacity: near it, a probe is overloaded or not."""
@@ -460,14 +479,20 @@ class Search:
         return Converged(limits, confirmed=confirmed)
 
     def _decided(self, known: Mapping[str, Bounds]) -> bool:
-        return width(known) <= self.settings.precision
+        return self._is_narrow(*bracket_of(known))
+
+    def _is_narrow(self, low: float | None, high: float | None) -> bool:
+        """Whether an interval is as narrow as wanted, or as users are: between 40 of them and 41 there is nothing."""
+        if self.settings.by_users and low is not None and high is not None and high - low <= 1:
+            return True
+        return half_width(low, high) <= self.settings.precision
 
     def _limit(self, name: str, known: Mapping[str, Bounds]) -> Limit:
         low, high = bracket_of(known)
         ends = [bounds for bounds in known.values() if low == bounds.low_per_s or high == bounds.high_per_s]
         modelled = all(bounds.modelled for bounds in ends)
         low, high = capped(low, high, self.sets[name], self.evidence)
-        decided = self._decided(known) or half_width(low, high) <= self.settings.precision
+        decided = self._decided(known) or self._is_narrow(low, high)
         binding = min(known, key=lambda text: high_of(known[text]))
         lowest = high_of(known[binding])
         return Limit(
@@ -483,6 +508,7 @@ class Search:
             probes_differ=any(bounds.scattered for bounds in ends),
             binds_alone=lowest < min([high_of(other) for text, other in known.items() if text != binding], default=inf),
             recorded_per_s=self.settings.recorded_per_s,
+            by_users=self.settings.by_users,
         )
 
     def _wanting(self, known: Mapping[str, Bounds], ends: Sequence[Bounds]) -> str:
@@ -508,6 +534,8 @@ class Search:
         return f"probes differ by {differ:.0%}, however long they are: {probes}" if differ else f"{probes}{longer}"
 
     def _within(self, rate_per_s: float) -> float:
+        if self.settings.by_users:
+            rate_per_s = round(rate_per_s)
         return min(max(rate_per_s, self.settings.lowest_per_s), self.settings.highest_per_s)
 
 

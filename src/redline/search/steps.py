@@ -96,7 +96,7 @@ def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveSta
 
 def _grows(evidence: Evidence) -> bool:
     """Whether its backlog grew at the end."""
-    grew = growth(answering(evidence.timed)).errors > _GROWING
+    grew = not evidence.by_users and growth(answering(evidence.timed)).errors > _GROWING
     return grew and (evidence.speed is None or slows(evidence))
 
 

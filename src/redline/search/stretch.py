@@ -25,7 +25,7 @@ def asked_stretch(load: Load) -> SentStretch:
 
 def shortest_probe_ns(load: Load) -> int:
     """The shortest time that a probe may take: that of a recording is shorter at a higher speed."""
-    return int(load.duration_ns / SPAN) if load.open_shape.is_replay else load.duration_ns
+    return int(load.duration_ns / SPAN) if load.is_replay else load.duration_ns
 
 
 def due_in(load: Load) -> int:

@@ -40,7 +40,7 @@ _SHORTEST_WARM_UP_OF_OTHERS_NS = 2_000_000_000
 
 SHORTEST_PROBE_NS = 1_000_000_000
 _LOWEST_RATE_PER_S = 1e-6  # the engine's minimum: docs/reference/engine-protocol.md
-_ADD = "add one such as `probe: {open: {rate: 1000, connections: 256}, for: 5s}`: the search begins at its rate"
+_ADD = "add one such as `probe: {closed: {users: 64}, for: 5s}`: the search begins with its users"
 
 _CLOSE = 1e-3
 """The distance of a cell from its baseline, if the places of all baselines are spread over 1."""
@@ -462,14 +462,16 @@ def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
     return cell.under(cell.load.at_rate(rate_per_s))
 
 
-def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
+def to_search(suite: Suite, trials: int, *, by_users: bool = False) -> tuple[Suite, tuple[str, ...]]:
     """The suite with its open loads, the templates of probes, and the names of its other loads. Raises UsageError.
 
+    With `by_users`, or where all its loads are closed, its closed loads: of each the number of users is searched.
     `trials` is the number of fresh starts at both ends of an answer.
     """
-    loads = tuple(load for load in suite.loads if not isinstance(load.shape, Closed))
+    by_users = by_users or all(load.by_users for load in suite.loads)
+    loads = tuple(load for load in suite.loads if load.by_users == by_users)
     if not loads:
-        raise UsageError(f"the suite {suite.name} has no open load, and a search is made of open loads", hint=_ADD)
+        raise UsageError(f"the suite {suite.name} has no closed load, and these have users", hint=_ADD)
     problems = [problem for load in loads if (problem := _problem(load)) is not None]
     problems += [
         Problem(
@@ -498,15 +500,14 @@ def make_search_plan(whole: Suite, suites: Sequence[Suite], unavailable: Mapping
 
 def _problem(load: Load) -> Problem | None:
     """The problem that keeps this load from being a template of probes; None if there is none."""
-    shape = load.shape
-    assert not isinstance(shape, Closed), "only open loads are searched"
     name = f"the load `{load.name}`"
-    if shape.share is not None:
+    if load.share is not None:
         hint = "a search finds the rate: give the load a number to begin at, such as `rate: 1000`"
         return Problem(f"{name} has a rate that is a share of a capacity", hint)
-    if shape.stages or load.count is not None:
+    if load.shape.stages or load.count is not None:
         hint = "leave out its stages and its count, or measure it with `redline run`"
-        return Problem(f"{name} has no constant rate for a fixed time, as probes have", hint)
+        what = "number of users" if load.by_users else "rate"
+        return Problem(f"{name} has no constant {what} for a fixed time, as probes have", hint)
     if load.duration_ns < SHORTEST_PROBE_NS:
         hint = f"a probe takes 1 s at least: give {part('duration', '1s')} or more"
         return Problem(f"{name} is too short for a probe", hint)

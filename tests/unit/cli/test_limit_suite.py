@@ -252,7 +252,14 @@ def test_named_sets_of_the_suite_are_searched_for(bench: Bench) -> None:
     ("change", "flags", "says"),
     [
         (("objective: p99 < 20ms\n", ""), (), "nothing says what is to be met"),
-        (("  probe:", "  other: {closed: {users: 1}, for: 1s}\n#"), (), "no open load"),
+        (
+            ("  saturate: {closed: {users: 4}, for: 1s}\n", ""),
+            ("--by-users",),
+            "has no closed load, and these have users",
+        ),
+        (("users: 4", "users: 4, ramp: {to: 9, over: 1s}"), ("--by-users",), "no constant number of users"),
+        (("", ""), ("--by-users", "--start", "2x"), "begins with a whole number of them"),
+        (("", ""), ("--by-users", "--objective", "achieved > 99%"), "`achieved` is a share of a rate"),
         (("rate: 1000", "rate: 50% of saturate"), (), "share of a capacity"),
         (("64}, for: 1s", "64}, for: 500ms"), (), "too short for a probe"),
         (("rate: 1000,", "rate: 1000, stages: [{to: 2000, over: 1s}],"), (), "no constant rate"),

@@ -98,6 +98,7 @@ def test_a_plain_job_says_no_more_than_it_must() -> None:
             Closed(users=1, think=Think(distribution="exponential", mean_ns=5)),
             {"closed": {"users": 1, "depth": 1, "think": {"exponential_ns": 5}}},
         ),
+        (Closed(users=1, ramps_up=True), {"closed": {"users": 1, "depth": 1, "ramps_up": True}}),
         (Closed(users=1, pace_per_s=2.5), {"closed": {"users": 1, "depth": 1, "pace_per_s": 2.5}}),
         (
             Closed(users=0, requests_per_connection=9, stages=(LoadStage(to=250_000, over_ns=S),)),

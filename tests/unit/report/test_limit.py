@@ -176,12 +176,12 @@ def test_the_words_of_warm_ups() -> None:
 def test_a_client_that_was_the_limit_is_reported() -> None:
     cell = limits.busy().model_copy(update={"probes": (limits.client_limited(),)})
     assert words.client_text(cell) == (
-        "the server was not the limit at 64.0 k/s: all 256 connections were busy: give -c more"
+        "the server was not the limit at 64,000/s: all 256 connections were busy: give -c more"
     )
     again = limits.client_limited().model_copy(update={"client": ""})
     cell = cell.model_copy(update={"probes": (*cell.probes, again)})
     assert words.client_text(cell) == (
-        "1 probe gave no result, for example at 64.0 k/s: all 256 connections were busy: give -c more"
+        "1 probe gave no result, for example at 64,000/s: all 256 connections were busy: give -c more"
     )
     note = probe_note(limits.client_limited())
     assert note == "hopeless: ended early; not the server: all 256 connections were busy: give -c more"

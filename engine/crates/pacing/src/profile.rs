@@ -41,8 +41,18 @@ impl Profile {
     /// `start` holds until `begins_ns` (the end of the warm-up); the stages follow.
     #[must_use]
     pub fn new(start: f64, stages: &[Stage], begins_ns: u64) -> Self {
+        Self::from(start, start, stages, begins_ns)
+    }
+
+    /// From 0 in a straight line to `first` at `begins_ns` (the end of the warm-up); the stages follow.
+    #[must_use]
+    pub fn rising(first: f64, stages: &[Stage], begins_ns: u64) -> Self {
+        Self::from(0.0, first, stages, begins_ns)
+    }
+
+    fn from(start: f64, first: f64, stages: &[Stage], begins_ns: u64) -> Self {
         let mut course = Course { begins_ns, segments: Vec::new(), ends_ns: 0, area: Area::default(), last: start };
-        course.append(Stage { to: start, over_ns: begins_ns });
+        course.append(Stage { to: first, over_ns: begins_ns });
         for stage in stages {
             course.append(*stage);
         }

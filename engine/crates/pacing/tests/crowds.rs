@@ -94,6 +94,16 @@ fn a_slope_of_250_000_users_is_even_and_complete() {
 }
 
 #[test]
+fn users_who_ramp_up_are_complete_when_the_stages_begin() {
+    let profile = Profile::rising(4.0, &[Stage { to: 5.0, over_ns: 100 }], 1000);
+    let at: Vec<u64> = changes(&profile, 2).iter().map(|change| change.at_ns).collect();
+    assert_eq!(at, [125, 375, 625, 875, 1050]);
+    let at_once = changes(&Profile::rising(4.0, &[], 0), 2);
+    assert!(at_once.iter().all(|change| change.at_ns == 0 && change.of == 4));
+    assert_eq!((at_once.len(), Crowd::most(&profile, 0, 1)), (4, 5));
+}
+
+#[test]
 fn a_step_happens_at_once_and_its_users_share_a_period() {
     let profile = Profile::new(4.0, &[Stage { to: 12.0, over_ns: 0 }, Stage { to: 10.0, over_ns: 0 }], 7);
     let step: Vec<Change> = Crowd::new(&profile, 1, 2).skip(2).collect();

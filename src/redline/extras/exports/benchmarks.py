@@ -91,10 +91,11 @@ def _of_search(report: LimitReport) -> Iterator[_Number]:
 
 def _limit(benchmark: str, answer: LimitAnswer) -> Iterator[_Number]:
     """Yield the middle of the interval; the lower side if the upper is open, and nothing if the lower is."""
-    low, high = answer.passed_per_s, answer.failed_per_s
+    low, high = answer.passed, answer.failed
     if low is not None:
         middle = low if high is None else sqrt(low * high)
-        yield _Number(benchmark, "limit", "1/s", middle, low, high, higher_is_better=True)
+        unit = "users" if answer.by_users else "1/s"
+        yield _Number(benchmark, "limit", unit, middle, low, high, higher_is_better=True)
 
 
 def _json(document: object) -> bytes:

@@ -16,7 +16,7 @@ _WRONG = "#b23c0a"
 def limit_charts(report: LimitReport) -> Iterator[tuple[str, Chart]]:
     """Each plot by a name such as `rust.hyper.SimpleGet.steady.curve`."""
     for cell, plots in zip(report.cells, payload(report.cells)["cells"], strict=True):
-        answers = [answer.name for answer in cell.limits if None not in (answer.passed_per_s, answer.failed_per_s)]
+        answers = [answer.name for answer in cell.limits if None not in (answer.passed, answer.failed)]
         about = ", ".join(filter(None, (cell.slug, cell.target)))
         if chart := _curve(about, answers, plots):
             yield f"{cell.slug}.curve", chart
@@ -46,12 +46,13 @@ def _curve(about: str, answers: Sequence[str], plots: CellPlots) -> Chart | None
         for place, (colour, points) in enumerate(crosses)
     )
     knee = plots["knee"]
+    against, long = ("users",) * 2 if plots["by_users"] else ("answered rate", "answered requests per second")
     return Chart(
-        "Response time against answered rate",
+        f"Response time against {against}",
         about,
-        scale_from_zero(farthest, rate),
+        scale_from_zero(farthest, "{:,.0f}".format if plots["by_users"] else rate),
         y,
-        "answered requests per second",
+        long,
         "response time",
         tuple(lines),
         stretches=tuple(

@@ -36,6 +36,8 @@ pub struct RawClosed {
     requests_per_connection: Option<u32>,
     #[serde(default)]
     stages: Vec<RawStage>,
+    #[serde(default)]
+    ramps_up: bool,
 }
 
 #[derive(Deserialize)]
@@ -152,7 +154,12 @@ impl RawClosed {
         let stages = check_stages("load.closed.stages", &self.stages, |users| {
             (0.0..=f64::from(MOST_CONNECTIONS)).contains(&users) && users.fract() == 0.0
         })?;
-        let users = Profile::new(f64::from(self.users), &stages, begins_ns);
+        let first = f64::from(self.users);
+        let users = if self.ramps_up {
+            Profile::rising(first, &stages, begins_ns)
+        } else {
+            Profile::new(first, &stages, begins_ns)
+        };
         if self.users > MOST_CONNECTIONS || !(1.0..=f64::from(MOST_CONNECTIONS)).contains(&users.most()) {
             let message = format!("{} is not between 1 and {MOST_CONNECTIONS}", self.users);
             return Err(bad(

@@ -1,7 +1,7 @@
 "use strict";
 // Draws the curves of a limit, and of its overload test, from the JSON in #data. All tables stand without this script.
 (() => {
-  const { data, token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, drawn } = plotting;
+  const { data, token, duration, rate, count, seconds, logAxis, logScale, spaced, axes, shade, drawn } = plotting;
   const NAMES = ["p50", "p90", "p99", "p99.9"];
   const COLOURS = ["--s2", "--s0", "--s1", "--s3"];
   const BANDS = "44";
@@ -42,6 +42,7 @@
   }
 
   function curve(cell) {
+    const against = cell.by_users ? count : rate;
     const { kept, lost } = cell, tables = [], series = [{}], names = [null], lostAt = [];
     NAMES.forEach((name, i) => {
       const colour = token(COLOURS[i]);
@@ -60,9 +61,9 @@
     const bands = cell.bands.flatMap(({ low, high }) => [low, high]);
     const farthest = 1.06 * Math.max(...kept.x, ...lost.x, ...bands);
     const times = [...kept.y.flat(), ...lost.y.flat(), ...cell.limits].filter(value => value !== null);
-    return { table: uPlot.join(tables), series, names, format: duration, instant: rate,
+    return { table: uPlot.join(tables), series, names, format: duration, instant: against,
       scales: { x: { time: false, range: () => [0, farthest] }, y: logScale(times) },
-      axes: axes({ values: (plot, ticks) => spaced(plot, ticks, rate, 56) },
+      axes: axes({ values: (plot, ticks) => spaced(plot, ticks, against, 56) },
         { ...logAxis, values: (_, ticks) => ticks.map(duration) }),
       below: plot => {
         for (const { s, low, high } of cell.bands) shade(plot, low, high, token(`--s${s}`) + BANDS, "");
