@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from redline.findings.courses import LEAST_STEP, RATE, TAIL, SpeedCourse, course, ticks, time_of
 from redline.findings.rules import TIME_DEPENDENT, Observation, Rule
+from redline.lazily import dataclass
 from redline.model import Cell, Closed, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial

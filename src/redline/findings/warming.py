@@ -6,11 +6,11 @@ Mount and Tratt, "Virtual Machine Warmup Blows Hot and Cold", OOPSLA 2017.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from redline.findings.rules import TREND_P
+from redline.lazily import dataclass
 from redline.model import Cell, Histogram, Interval, Traffic, WarmUp
 from redline.stats import Trial
 from redline.stats.samples import Floats

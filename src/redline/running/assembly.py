@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from redline.launching.attached import processes_of
 from redline.launching.ownership import watch
 from redline.launching.route import RouteLauncher
 from redline.launching.servers import ServersLauncher
+from redline.lazily import dataclass
 from redline.model import Cell, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.model.traffic import Phase
 from redline.ports import Executor, Placement, Profilers, RunningServer, ServerUsage

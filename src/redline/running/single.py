@@ -1,12 +1,13 @@
 """The session of `redline load`: a single trial, with requests beside its load while the server runs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from redline.driving.engine import EngineDriver
 from redline.errors import DriveError, LaunchError
+from redline.lazily import dataclass
 from redline.model import Cell, Interval, PlannedTrial, Recording, Suite
 from redline.ports import Driver, Endpoint
 from redline.running.assembly import Workbench

@@ -1,9 +1,8 @@
 """What grows with the requests that a server has answered, and not what fills up, or goes up and down. Pure."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from redline.lazily import dataclass
 from redline.stats.distributions import kendall_p
 from redline.stats.samples import Floats
 from redline.stats.series import slope

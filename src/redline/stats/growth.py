@@ -7,11 +7,11 @@ line of the costs is that of Theil and Sen.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
+from redline.lazily import dataclass
 from redline.stats.distributions import kendall_p, pairs_of
 from redline.stats.samples import Floats
 from redline.stats.series import slope

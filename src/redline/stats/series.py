@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from redline.lazily import dataclass
 from redline.stats.distributions import beta_below, kendall_p, pairs_of
 from redline.stats.samples import Floats
 

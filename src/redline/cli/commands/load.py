@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from redline.entry_points import extra
 from redline.errors import DriveError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.launching.variables import check_variables
+from redline.lazily import dataclass
 from redline.model import Cell, Frozen, Interval, Recording, Suite
 from redline.ports import Launcher
 from redline.running.assembly import Workplace, builds_servers
