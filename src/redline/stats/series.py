@@ -153,7 +153,7 @@ def two_groups(values: Sequence[float]) -> Groups | None:
     if not best > critical_gap(n):
         return None
     is_upper = tuple(value >= float(ordered[at]) for value in values)
-    return Groups(float(np.median(ordered[:at])), float(np.median(ordered[at:])), is_upper)
+    return Groups(median(ordered[:at]), median(ordered[at:]), is_upper)
 
 
 def critical_gap(n: int) -> float:
