@@ -165,21 +165,22 @@ class LoadOutputs:
 class LoadOrder:
     """What is asked for by which command or call, and the folder for it, which stays if it `is_kept`.
 
-    Single requests are written to the file `log`, if one is given. `later` names what is imported while the server
-    warms up (`LoadOptions`).
+    Without it, recordings are stored and judged as a report where it `needs_report`. Single requests are written to
+    the file `log`, if one is given. `later` names what is imported while the server warms up (`LoadOptions`).
     """
 
     ask: LoadAsk
     command: Command
     folder: Path
     is_kept: bool
+    needs_report: bool = False
     log: Path | None = None
     later: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A load that was measured, and its report if it is kept."""
+    """A load that was measured, and its report if it is kept, or needed."""
 
     store: RunStore
     recording: Recording
@@ -199,14 +200,19 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
         outputs.meter.check(suite)
     check_variables(suite.variants)
     workers, store = read_workers(ask.threads, suite.loads[0].connections), RunStore(folder)
-    store.check_free()
+    if order.is_kept:
+        store.check_free()
     workplace.take_turn()
     if project is not None:
         build_servers(project, suite, outputs.console)
-    bench = workplace.bench(Path(), suite)
+    bench = workplace.bench(Path(), suite) if order.is_kept or order.needs_report else None
+    tools = workplace.tools(Path(), suite) if bench is None else bench.tools
     if builds_servers(suite):
-        _build(suite, bench.tools.launcher, outputs.console)
-    session = SingleTrial.create(suite, source_of(ask, order.command, text, "load"), store, bench)
+        _build(suite, tools.launcher, outputs.console)
+    if bench is None:
+        session = SingleTrial.passing(suite, store, tools)
+    else:
+        session = SingleTrial.create(suite, source_of(ask, order.command, text, "load"), store, bench)
     cell = session.cell
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
         shown = _Shown(cell, panel, outputs, analysis.interval_row if outputs.stream else None)
@@ -223,12 +229,12 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
         log.write(Path(raw), recording, cell, outputs.console)
     if outputs.meter is not None:
         outputs.meter.trial(MeteredTrial.of(cell, _TRIAL), cell, recording)
-    kept = running.write_run_views(store) if order.is_kept else None
-    judged = kept.cells[0] if kept else analysis.judged_load(suite, cell, recording)
+    reported = None if bench is None else running.write_run_views(store, is_kept=order.is_kept)
+    judged = reported.cells[0] if reported else analysis.judged_load(suite, cell, recording)
     facts = judged.load_facts
     if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
-    return Loaded(store, recording, judged, analysis.result_of_load(judged, ask.server or ""), kept)
+    return Loaded(store, recording, judged, analysis.result_of_load(judged, ask.server or ""), reported)
 
 
 def _build(suite: Suite, launcher: Launcher, console: Console) -> None:
