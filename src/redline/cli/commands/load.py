@@ -22,6 +22,7 @@ from redline.cli import exits, question
 from redline.cli.asks import load_ask
 from redline.cli.browser import check_is_kept, open_page
 from redline.cli.command_line import LoadFlags
+from redline.cli.destination import Destination
 from redline.cli.flags import command_line, refuse
 from redline.cli.following import followed
 from redline.cli.line_stream import LineStream
@@ -42,6 +43,7 @@ from redline.model import Cell, Frozen, Interval, Recording, Suite
 from redline.ports import Launcher
 from redline.running.assembly import Workplace, builds_servers
 from redline.running.single import LoadFollower, SingleTrial
+from redline.running.views_ahead import OF_VIEWS
 from redline.schema.document import Document
 from redline.storage.runs import RunStore
 from redline.suite.urls import is_secure, is_url
@@ -65,17 +67,24 @@ def execute(flags: LoadFlags) -> None:
         refuse(own.given(among={*OF_MEASURING, "threads"}), WHY)
         _write_suite(flags, like, flags.write_suite, console)
         return
-    check_is_kept(opens=flags.open, is_kept=flags.output is not None)
+    kept = Destination.at(flags.output)
+    check_is_kept(opens=flags.open, is_kept=kept.page is not None)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
         turn = turn_of("redline load", console, flags.wait, alone=flags.alone)
         workplace = Workplace(None, stack, places.of_suite, on_usage, turn)
-        folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
+        folder = kept.folder or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
         order = LoadOrder(
-            _asked(flags, like, console), command_line, folder, is_kept=flags.output is not None, log=flags.log
+            _asked(flags, like, console),
+            command_line,
+            folder,
+            is_kept=kept.folder is not None,
+            needs_report=kept.file is not None,
+            log=flags.log,
+            later=OF_VIEWS if kept.file else (),
         )
         loaded = measure(order, workplace, outputs)
         result = loaded.result
@@ -91,8 +100,9 @@ def execute(flags: LoadFlags) -> None:
         as_wrk = like is not None and like.has_deviations
         shown = report.load_section(loaded.cell, result.url, whole=flags.verbose, as_wrk=as_wrk)
         show([*spectrum, *([_like_section(like)] if like else []), shown])
-    if flags.open:
-        open_page(folder / "report.html", console)
+    kept.write(loaded.report, console)
+    if flags.open and kept.page is not None:
+        open_page(kept.page, console)
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
