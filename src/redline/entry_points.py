@@ -1,12 +1,12 @@
 """What is loaded by name: entry points of other packages, and of what Redline keeps out of its core."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from redline.errors import UsageError
+from redline.lazily import dataclass
 from redline.quantities import clip, did_you_mean
 
 if TYPE_CHECKING:

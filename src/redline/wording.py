@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Number
 from pathlib import PurePath
 from typing import Protocol
 
 from redline.errors import NamedPart, WordedText
+from redline.lazily import dataclass
 
 FLAGS = {
     "budget": "--for",

@@ -1,7 +1,6 @@
 """What is known of each number of a load that an invalid finding touches: a bound, or only why it is not known."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -9,6 +8,7 @@ from redline.analysis.percentiles import percentiles
 from redline.findings import Touch, Touched, is_late_at
 from redline.findings.arrivals import bunched_sends
 from redline.findings.two_modes import by_metric, gap_text, gaps_of, unstable_percentile
+from redline.lazily import dataclass
 from redline.model import Bound, Finding, Histogram, Metric, Percentile
 from redline.stats import QUANTILE_OF, Trial, enough_beyond
 from redline.stats.gaps import Gap, gaps_at

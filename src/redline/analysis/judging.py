@@ -1,12 +1,13 @@
 """Judge the cells of a run one by one, each by what it rests on alone: whoever builds a report may share the work."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from redline.analysis.cells import cell_report
 from redline.analysis.results import CellResult, judged_cell, planned_trials, rate_per_s
 from redline.analysis.timelines import Detail, detail_for
+from redline.lazily import dataclass
 from redline.model import Cell, CellReport, Plan, PlannedTrial, Recording, Run, Suite
 from redline.suite.screening import axes_of_server, by_server
 

@@ -1,8 +1,8 @@
 """Distributions of times on a grid of nines, and what a load says of each of its requests."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from redline.lazily import dataclass
 from redline.model import (
     Histogram,
     JourneyReport,

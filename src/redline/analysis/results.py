@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import inf
 from typing import TypeAlias
@@ -23,6 +23,7 @@ from redline.findings import (
     servers_doing,
 )
 from redline.findings.two_modes import gaps_of
+from redline.lazily import dataclass
 from redline.model import (
     RESPONSE_TIMES,
     Bound,

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from redline.findings import RULES, warm_up
 from redline.findings.courses import ticks
+from redline.lazily import dataclass
 from redline.model import Cell, Finding, Grade, Histogram, HistogramTable, Interval, Recording, Series, Traffic
 from redline.model.hdr import SLOTS, highest_of
 from redline.model.timeline import ROWS_PER_DECADE, HeatColumn, TimedSteps, TimelineEvent, TrialTimeline

@@ -1,7 +1,6 @@
 """Judge a trial by its recording: its numbers, its findings, and its part of the report. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from redline.analysis.bounds import Times, bound_by, load_bounds
 from redline.analysis.impossible import IMPOSSIBLE, holds_what_cannot_be
@@ -17,6 +16,7 @@ from redline.findings import (
     warm_up,
 )
 from redline.findings.machine import engine_share, server_share
+from redline.lazily import dataclass
 from redline.model import (
     Bound,
     Cell,

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 
-from redline import analysis, api, defaults, running
+from redline import analysis, api, defaults
 from redline.api.arguments import checked_call
 from redline.api.suites import WrittenSuite
 from redline.api.work import at_work, console, folder_for
@@ -139,11 +139,13 @@ def load(  # noqa: PLR0913 - all but the first are named
             partial(masked_call, called),
             folder_for(keep, stack),
             is_kept=keep is not None,
+            needs_report=True,
             log=_path(log),
             later=(*OF_VIEWS, "redline.api.results"),
         )
         loaded = commands.measure(order, workplace, commands.LoadOutputs(shown))
-        result = api.RunResult(loaded.report or running.run_report(loaded.store), _path(keep))
+        assert loaded.report is not None, "it is needed"
+        result = api.RunResult(loaded.report, _path(keep))
     if loaded.result.ended == "interrupted":
         raise api.MeasurementInterrupted(result)
     return result

@@ -57,8 +57,8 @@ def serve(command: str, *, path: str = "/", folder: str | Path = ".", **keys: ob
         origins = FromRepository(here).origins()
         suite, _ = read_written(document, "serve", referenced_files(here / "suite.yaml"), origins)
         check_variables(suite.variants)
-        bench = Workplace(None, stack, places.of_suite).bench(Path(), suite)
+        tools = Workplace(None, stack, places.of_suite).tools(Path(), suite)
         launch = Launch(suite.variants[0], Placement(), logs / "server.log", log_is_kept=False)
         with outside_the_callers_repository():
-            running = stack.enter_context(bench.tools.launcher.running(launch))
+            running = stack.enter_context(tools.launcher.running(launch))
         yield ServedCommand(f"http://{running.endpoint}{path}", launch.log, running)

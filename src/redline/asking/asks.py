@@ -4,12 +4,13 @@ Field names are the parts that `redline.wording` writes as flags or as parameter
 """
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from redline import defaults
 from redline.asking.imported import Recorded
+from redline.lazily import dataclass
 from redline.schema.document import Document
 from redline.wording import part
 

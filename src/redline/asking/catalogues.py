@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from redline.asking import places
 from redline.asking.written import NO_CATALOGUE, plain
 from redline.errors import UsageError
+from redline.lazily import dataclass
 from redline.model import ServerEntry
 from redline.suite import Catalogue, load_catalogue
 

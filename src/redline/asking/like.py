@@ -1,8 +1,8 @@
 """The meaning of the command line of another load generator: what `load --like` measures."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from redline.lazily import dataclass
 from redline.schema.document import Plain
 
 

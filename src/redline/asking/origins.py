@@ -1,12 +1,12 @@
 """Read the `redline.yaml` of a folder, and resolve revisions in the git repository of that folder."""
 
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from redline import launching
 from redline.errors import UsageError
+from redline.lazily import dataclass
 from redline.model.catalogue import WORK_TREE, Checkout
 from redline.schema.project import ProjectServerSchema
 from redline.schema.suite import ServerSchema

@@ -1,11 +1,11 @@
 """The suite that is asked for, as values that remember what asked for each; and its text. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 from redline.errors import Location, Problem, UsageError, joined
+from redline.lazily import dataclass
 from redline.model import Suite
 from redline.schema.document import Document, Path, document_of, dotted
 from redline.suite import Catalogue, suite_of

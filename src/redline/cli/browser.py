@@ -24,4 +24,4 @@ def open_page(page: Path | str, console: Console) -> None:
 def check_is_kept(*, opens: bool, is_kept: bool) -> None:
     """Raise UsageError if a page is to be opened and nothing is kept."""
     if opens and not is_kept:
-        raise UsageError("--open shows the page of what is kept", hint="keep it: give -o DIR too")
+        raise UsageError("--open shows the page of what is kept", hint="keep it: give -o DIR or -o FILE.html too")

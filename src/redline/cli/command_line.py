@@ -186,7 +186,7 @@ class RunFlags(TurnFlags, TraceFlags, SuiteFlags):
     """Run a suite, or compare the servers of redline.yaml: build, measure every cell, report."""
 
     suite: Path | None = argument("SUITE", _SUITE, None)
-    output: Path | None = flag("-o --output", "DIR", "Where to keep it.")
+    output: Path | None = flag("-o --output", "DIR|FILE", "Where to keep it; or its report alone, as FILE.html, .md, …")
     resume: Path | None = flag("--resume", "DIR", "Resume a run that stopped.")
     on: str | None = flag("--on", "ADDRESS", "Run on the hosts of a Ray cluster: its address, or `auto`.")
     more: str | None = flag("--more", "TIME", "Then further starts of what is not sure, the undecided first.")
@@ -322,7 +322,9 @@ class LoadFlags(RequestFlags, TraceFlags):
     threads: int = flag("-t --threads", "N", "Engine workers, at most one per connection.", 1)
     warmup: str | None = flag("--warmup", "TIME|auto", "Load before it: 1s, or 0s with --count; auto: until steady.")
     seed: int = flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
-    output: Path | None = flag("-o --output", "DIR", "Keep the recording there, with a report.")
+    output: Path | None = flag(
+        "-o --output", "DIR|FILE", "Keep the recording there, with a report; or the report alone, as FILE.html, .md, …"
+    )
     write_suite: Path | None = flag("--write-suite", "FILE", _WRITE_SUITE)
     log: Path | None = flag("--log", "FILE", "Write single requests there, as .parquet or .csv; a sample of very many.")
     spectrum: bool = switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")
@@ -374,7 +376,7 @@ class LimitFlags(RequestFlags, TraceFlags):
     no_beyond: bool = switch("--no-beyond", "Skip the overload test.")
     on: str | None = flag("--on", "ADDRESS", "Search on the hosts of a Ray cluster: its address, or `auto`.")
     seed: int | None = flag("--seed", "N", "Seed of the order and of the arrivals.")
-    output: Path | None = flag("-o --output", "DIR", "Where to keep it.")
+    output: Path | None = flag("-o --output", "DIR|FILE", "Where to keep it; or its report alone, as FILE.html, .md, …")
     resume: Path | None = flag("--resume", "DIR", "Resume a search that stopped.")
     write_suite: Path | None = LoadFlags.write_suite
     wait_quiet: bool = switch("--wait-quiet", _WAIT_QUIET)
@@ -423,7 +425,7 @@ class AbFlags(RequestFlags, TraceFlags):
     why: bool = switch("--why", "Then sample both by a profiler: in which functions do they differ?")
     builds: int = flag("--builds", "N", "Build each revision so often: layouts of code differ too.", 1)
     seed: int = flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
-    output: Path | None = flag("-o --output", "DIR", "Keep it there.")
+    output: Path | None = flag("-o --output", "DIR|FILE", "Keep it there; or its report alone, as FILE.html, .md, …")
     resume: Path | None = flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")
     write_suite: Path | None = LoadFlags.write_suite
     fail_on: list[FailOnVerdict] = repeated("--fail-on", "slower|inconclusive", _FAIL_ON)

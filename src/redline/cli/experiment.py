@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
@@ -15,6 +15,7 @@ from redline.asking import places
 from redline.cli import exits, question
 from redline.cli.browser import open_page
 from redline.cli.commands.check import show_overrun, show_plans
+from redline.cli.destination import Destination
 from redline.cli.quiet import wait_until_quiet, waited_text
 from redline.cli.session_view import SessionView, known_text
 from redline.cli.show import insist, show
@@ -41,10 +42,10 @@ from redline.wording import part
 class Output:
     """How to print the report, in a format of `RENDERERS` or for people, and which verdicts fail the command.
 
-    `command` resumes an interrupted experiment. Unless `is_kept`, the directory is removed when the command ends. A
-    `meter` follows the loads. If it `opens`, the page is shown in a browser. If it `is_brief`, people get the answer
-    of a run, and where all the rest is; if it `is_whole`, the slowest requests too. With `quiet`, each start of a run
-    waits for a quiet machine; a run makes further starts for `more_ns`.
+    `command` resumes an interrupted experiment. Unless `is_kept`, the directory is removed when the command ends; the
+    report may go to the file of `kept` all the same. A `meter` follows the loads. If it `opens`, the page is shown in a
+    browser. If it `is_brief`, people get the answer of a run, and where all the rest is; if it `is_whole`, the slowest
+    requests too. With `quiet`, each start of a run waits for a quiet machine; a run makes further starts for `more_ns`.
     """
 
     command: str
@@ -52,6 +53,7 @@ class Output:
     fail_on: tuple[Verdict, ...] = ()
     wait_quiet: bool = False
     is_kept: bool = True
+    kept: Destination = field(default_factory=Destination)
     meter: Meter | None = None
     opens: bool = False
     is_brief: bool = False
@@ -184,14 +186,16 @@ def _print(
                 text = f"all that was measured: {places.own_name()} report {whole.folder}"
                 console.print(text, soft_wrap=True, highlight=False, markup=False)
     finally:  # even if the report cannot be printed
+        output.kept.write(report, console)
         pages = {store.folder: "report" if store.folder == whole.folder else "capacity" for store in parts}
         lines = [f"{part}: {(folder / 'report.html').resolve()}" for folder, part in pages.items()]
         for line in lines if output.is_kept else ():
             console.print(line, soft_wrap=True, highlight=False, markup=False)
         if interrupted and output.is_kept:
             insist(console, f"interrupted; {_resumed_by(whole, output)}")
-    if output.opens and output.is_kept:
-        open_page(whole.folder / "report.html", console)
+    page = output.kept.page or (whole.folder / "report.html" if output.is_kept else None)
+    if output.opens and page is not None:
+        open_page(page, console)
 
 
 @contextmanager

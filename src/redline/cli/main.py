@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from redline import refusals
 from redline.cli import exits, interrupts
-from redline.cli.other_options import instead_of
 from redline.cli.streams import LossyStream, VisibleStream
 
 if TYPE_CHECKING:
@@ -129,6 +128,8 @@ def _say_of_thread(ended: "threading.ExceptHookArgs") -> None:
 
 def _usage_message(message: str, context: Any) -> str:
     """Turn a message of typer into the form of ours. `context` is the command's, if known."""
+    from redline.cli.other_options import instead_of  # noqa: PLC0415 - few command lines are wrong
+
     message = message.replace("Value error, ", "").partition(", unable to parse")[0].rstrip(".")  # pydantic's words
     message = f"{message[:1].lower()}{message[1:]}"
     command = context.command_path if context is not None else "redline"

@@ -9,7 +9,7 @@ from redline.cli.curl_words import instead_of_curl
 
 _IN_A_SUITE = "write the suite that this is with --write-suite FILE, and it into the load there"
 _OF_OPEN_LOADS = "a search sends requests at a rate, and knows no such loads: see `redline load`"
-_AS_A_FILE = "keep the results with -o DIR; `redline report DIR -o FILE.html` writes them, also as .md, .csv and .json"
+_AS_A_FILE = "write the results with -o FILE.html, also as .md, .csv and .json; or keep all of them with -o DIR"
 _FOLLOW = "ask for what the URL leads to: `redline load URL --follow` says what that is"
 _BY_COMMAND = {
     "ab": {

@@ -5,12 +5,13 @@ tabs and figures: a figure's content also stands in a table, and text shows the 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Flag, auto
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from redline.document import format as fmt
 from redline.document.scales import Scale
+from redline.lazily import dataclass
 from redline.model import Comparison, Estimate, FindingKind, Grade, ObjectiveState, Verdict
 
 

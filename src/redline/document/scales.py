@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
+from redline.lazily import dataclass
 from redline.model import Comparison
 from redline.quantities import duration, rate, scale_of
 

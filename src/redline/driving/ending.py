@@ -2,8 +2,8 @@
 
 import re
 import signal
-from dataclasses import dataclass
 
+from redline.lazily import dataclass
 from redline.refusals import of_engine
 
 _OF_ITS_OWN = frozenset(

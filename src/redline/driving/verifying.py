@@ -5,7 +5,6 @@ import re
 import socket
 from base64 import b64decode
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ VERIFY_WITHIN_S = (5.0, 30.0)
 SHOWN_BYTES = 120
 DIFFERING_BYTES = 40
 GRPC = "application/grpc"
+_BAD_REQUEST = 400
 _REDIRECTION = 3
 _BEGUN = "bytes of it"
 _ENCODING = "content-encoding"
@@ -212,7 +212,7 @@ def _other_scheme(checks: CheckProcess, cell: Cell, endpoint: Endpoint, answer: 
     """
     without = cell.variant.tls is None
     plain, secure = ("http", "https") if cell.scenario.request.websocket is None else ("ws", "wss")
-    if answer.status not in (None, HTTPStatus.BAD_REQUEST) if without else not _may_lack_tls(answer):
+    if answer.status not in (None, _BAD_REQUEST) if without else not _may_lack_tls(answer):
         return ""
     other = cell.variant.over(Tls(insecure=True) if without else None)
     timeout_ns = int(VERIFY_WITHIN_S[0] * 1e9)
@@ -223,7 +223,7 @@ def _other_scheme(checks: CheckProcess, cell: Cell, endpoint: Endpoint, answer: 
     if without:
         return f"this port speaks TLS: write {secure}://" if seen.tls is not None else ""
     # Many servers answer 400 to a request without TLS on their port for TLS.
-    proves = seen.status is not None and (seen.status != HTTPStatus.BAD_REQUEST or _NO_TLS in _reason(answer))
+    proves = seen.status is not None and (seen.status != _BAD_REQUEST or _NO_TLS in _reason(answer))
     return f"this port speaks HTTP without TLS: write {plain}://" if proves else ""
 
 

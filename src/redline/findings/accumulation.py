@@ -1,7 +1,6 @@
 """Findings about what a server keeps of requests: memory, descriptors, threads, connections that others closed."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from redline.findings.duet import SeenDuet, observe_behind
 from redline.findings.duet_machine import WatchedStart
 from redline.findings.rules import HOLDS, TIME_DEPENDENT, TREND_P, Observation, Rule, judges
 from redline.findings.starts import measured, traffic_of
+from redline.lazily import dataclass
 from redline.model import Cell, Closed, Counts, CpuOwner, Grade, Reach, Series, ServerFacts, Traffic
 from redline.quantities import duration, significant, size
 from redline.stats import Trial

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, median_low
 
 from redline.findings import cell, duet, failed, machine, steadiness
 from redline.findings.rules import BUSY_SERVER, TOO_ALIKE, Observation, Rule
+from redline.lazily import dataclass
 from redline.model import Cell, Closed, Counts, Estimate, Finding, Grade, Metric
 from redline.quantities import amount, percent
 

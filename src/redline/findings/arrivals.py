@@ -2,10 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import ARRIVALS_P, EVERYTHING, LONG_TAILS, Observation, Rule
+from redline.lazily import dataclass
 from redline.model import Cell, HistogramTable, Interval, Open, Traffic
 from redline.quantities import duration
 from redline.stats.distributions import chi2_tails, poisson_two_sided

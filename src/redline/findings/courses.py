@@ -1,13 +1,13 @@
 """The speed of a server over a measurement: the rate, or the median or a tail of response times, by interval."""
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from redline.findings.warming import FEWEST_SAMPLES
+from redline.lazily import dataclass
 from redline.model import Traffic
 from redline.model.traffic import TICK_NS
 from redline.quantities import duration, rate

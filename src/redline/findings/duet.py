@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from redline.findings.rules import HOLDS, TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, 
 from redline.findings.served import Growths
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of, reach
+from redline.lazily import dataclass
 from redline.model import (
     FEWEST_TRIALS,
     Counts,

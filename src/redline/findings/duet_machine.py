@@ -1,13 +1,13 @@
 """Findings about duets from what the monitors saw of the machine: the rules are those of trials."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from redline.findings import machine, network
 from redline.findings.duet import SeenDuet
 from redline.findings.rules import HOLDS, OTHERS_BUSY, TICK_NS, Observation, Rule
 from redline.findings.starts import BASELINE, measured, traffic_of
+from redline.lazily import dataclass
 from redline.model import DuetRecording, Grade, Series, Subject
 
 

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from redline.findings.served import Growths, growths, processes, served
 from redline.findings.starts import BASELINE, COMPARED, is_whole
+from redline.lazily import dataclass
 from redline.model import DuetRecording, Run, Scenario
 from redline.stats.growth import CostGrowth
 

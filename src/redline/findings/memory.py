@@ -1,12 +1,12 @@
 """Findings about a server's memory and its collector, from what its runtime reported."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
 from redline.findings.rules import LONG_TAILS, TIME_DEPENDENT, TREND_P, Observation, Rule
+from redline.lazily import dataclass
 from redline.model import Cell, HistogramTable, RuntimeFacts, Traffic
 from redline.quantities import duration, percent, size
 from redline.stats import Trial

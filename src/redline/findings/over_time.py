@@ -14,7 +14,7 @@ from redline.model import Cell, Closed, Grade, Traffic
 from redline.quantities import percent
 from redline.stats import Trial
 from redline.stats.samples import Floats
-from redline.stats.series import FEWEST_FOR_TREND, Plateau, slope, trend
+from redline.stats.series import FEWEST_FOR_TREND, Plateau, median, slope, trend
 
 MOST_LEVELS_SAID = 4
 """More levels are said by their range."""
@@ -121,7 +121,7 @@ def explains(found: Sequence[Plateau], speeds: Floats) -> bool:
     n, at = len(speeds), np.arange(len(speeds))
     stepped = speeds - np.concatenate([np.full(part.n, part.level) for part in found])
     sloping = speeds - slope(range(n), speeds) * at
-    sloping -= np.median(sloping)
+    sloping -= median(sloping)
 
     def criterion(off: Floats, parameters: int) -> float:
         return n * math.log(max(float(np.mean(np.abs(off))), 1e-9)) * 2 + parameters * math.log(n)

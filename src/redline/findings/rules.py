@@ -1,12 +1,13 @@
 """Rules: the limits of a note, a warning or an invalid finding, the reasons for them, and advice."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from functools import cached_property
 from inspect import signature
 from operator import attrgetter
 from typing import Literal, get_args
 
+from redline.lazily import dataclass
 from redline.model import Finding, FindingKind, Grade, Numbers
 from redline.model.percentile import Effect as Leaves
 

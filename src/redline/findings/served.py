@@ -5,11 +5,11 @@ both. It serves on from start to start, while others begin anew.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from redline.findings.rules import TREND_P
+from redline.lazily import dataclass
 from redline.model import DuetBlock, DuetRecording, DuetSlice
 from redline.stats.growth import CostGrowth, ServedCosts, growth
 

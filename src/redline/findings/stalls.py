@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from redline.findings.courses import LEAST_STEP, RATE, TAIL, SpeedCourse, course, ticks, time_of
 from redline.findings.rules import TIME_DEPENDENT, Observation, Rule
+from redline.lazily import dataclass
 from redline.model import Cell, Closed, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -127,7 +127,7 @@ def wide_ticks(cell: Cell, traffic: Traffic) -> SpeedCourse | None:
     least_ns = 4 * traffic.response.quantile_ns(0.5) if closed else 0
     for width in (1, 2, 4, 10, 20):
         seen = ticks(traffic, width, least_ns)
-        if seen is not None and len(seen.speeds) >= FEWEST_TICKS and np.median(seen.requests) >= PER_TICK:
+        if seen is not None and len(seen.speeds) >= FEWEST_TICKS and median(np.asarray(seen.requests)) >= PER_TICK:
             return seen
     return None
 
@@ -215,7 +215,7 @@ def regular(made: Sequence[Standstill], step_s: float) -> float | None:
     if len(made) < FEWEST_FOR_PERIOD:
         return None
     distances = np.diff([(stall.start_s + stall.end_s) / 2 for stall in made])
-    period = float(np.median(distances))
+    period = median(distances)
     off = float(np.abs(distances - period).max())
     # Every other interval is what noise looks like.
     return period if off <= max(SAME_DISTANCE * period, step_s) and period >= 3 * step_s else None

@@ -1,12 +1,12 @@
 """What invalid findings leave of the numbers of a load: all, bounds, or nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from redline.findings.growth import slows_as_it_serves
 from redline.findings.load import cut_short, rate_missed, send_lateness
 from redline.findings.over_time import LATENCY_CHANGED, RATE_CHANGED, UNSTEADY
 from redline.findings.table import RULES
+from redline.lazily import dataclass
 from redline.model import Cell, Finding, Grade, Histogram, Numbers, Open
 from redline.model.percentile import Effect
 

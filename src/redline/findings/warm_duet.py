@@ -7,10 +7,10 @@ fell from 4.4 to 1.8. Between two Node servers it went from +16% over -24% to +2
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from redline.lazily import dataclass
 from redline.model import DuetBlock, DuetSlice
 from redline.quantities import percent
 from redline.stats.distributions import t_quantile

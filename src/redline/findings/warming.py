@@ -6,15 +6,15 @@ Mount and Tratt, "Virtual Machine Warmup Blows Hot and Cold", OOPSLA 2017.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from redline.findings.rules import TREND_P
+from redline.lazily import dataclass
 from redline.model import Cell, Histogram, Interval, Traffic, WarmUp
 from redline.stats import Trial
 from redline.stats.samples import Floats
-from redline.stats.series import Plateau, clipped, level_ends, noise, trend
+from redline.stats.series import Plateau, clipped, level_ends, median, noise, trend
 
 FEWEST_POINTS = 3
 """Points of the shortest level: anything shorter is an outlier, and clipped."""
@@ -175,10 +175,10 @@ def is_warm(timeline: Timeline) -> bool:
     if timeline.n < LEAST_POINTS or timeline.ends_ns[-1] < LEAST_S * 1e9:
         return False
     last = last_stretch(timeline, hasty=True)
-    newest = float(np.median(timeline.speeds[-FEWEST_POINTS:]))
+    newest = median(timeline.speeds[-FEWEST_POINTS:])
     if last.moves or abs(newest - last.level) > last.tolerance:
         return False
-    if timeline.kept_up is not None and float(np.median(timeline.kept_up[last.start :])) < KEPT_UP:
+    if timeline.kept_up is not None and median(timeline.kept_up[last.start :]) < KEPT_UP:
         return False
     lasted_ns = timeline.ends_ns[-1] - timeline.start_ns(last.start)
     long_enough = lasted_ns >= max(LEAST_S * 1e9, LEAST_SHARE * timeline.ends_ns[-1])

@@ -4,10 +4,10 @@ import errno
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from redline.errors import LaunchError
 from redline.launching import observed
+from redline.lazily import dataclass
 from redline.linux.cgroup import started_by
 from redline.linux.owners import Owner, owner_of
 from redline.linux.runtimes import runtimes_of

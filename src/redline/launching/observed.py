@@ -4,11 +4,11 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import ip_address
 from operator import attrgetter
 from typing import NamedTuple, Self
 
+from redline.lazily import dataclass
 from redline.linux import procfs
 from redline.linux.cgroup import started_by
 from redline.linux.network import Namespace

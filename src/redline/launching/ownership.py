@@ -4,11 +4,12 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from redline.launching.attached import owner_at, processes_of
 from redline.launching.route import RoutedServer
+from redline.lazily import dataclass
 from redline.linux import procfs
 from redline.linux.cgroup import started_by
 from redline.linux.owners import Owner, owner_of

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Literal
 
 from redline.driving.checks import Checked, checking
 from redline.driving.protocol import check
+from redline.lazily import dataclass
 from redline.model import Expected, Ready, Request, Tls, Variant
 from redline.model.catalogue import has_tls, http_of
 from redline.ports import Endpoint

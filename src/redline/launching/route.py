@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from redline import launching
 from redline.driving.checks import checking
@@ -10,6 +10,7 @@ from redline.driving.engine_process import find_engine
 from redline.driving.protocol import check
 from redline.errors import DriveError, LaunchError
 from redline.launching.readiness import reached, request_of
+from redline.lazily import dataclass
 from redline.model import Failure, HopFacts, Leg, ServerFacts, Variant
 from redline.model.catalogue import has_tls
 from redline.ports import Building, BuildOutcome, Endpoint, Launch, Launcher, RunningServer, Upstream

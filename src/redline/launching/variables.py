@@ -7,7 +7,6 @@ memory, and hidden in the server's output.
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from redline.driving.secrets import offer
 from redline.errors import Location, UsageError
 from redline.files import open_regular
 from redline.launching.warden import Redactor
+from redline.lazily import dataclass
 from redline.model import ServerEntry, Variant
 from redline.model.catalogue import passed_names, with_passed
 

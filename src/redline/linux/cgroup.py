@@ -8,10 +8,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from redline.lazily import dataclass
 from redline.linux import procfs
 from redline.linux.mounts import Mount, read_mounts
 

@@ -3,9 +3,9 @@
 import re
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from redline.lazily import dataclass
 from redline.linux.procfs import TICK_NS
 from redline.model import ClockReading
 

@@ -5,11 +5,11 @@ import re
 import socket
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 
+from redline.lazily import dataclass
 from redline.linux.procfs import read_bytes
 from redline.linux.sockets import At, plain
 

@@ -9,9 +9,9 @@ import pwd
 import socket
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import ip_address
 
+from redline.lazily import dataclass
 from redline.linux import procfs
 from redline.linux.sockets import At, Tcp, answering, listeners, local_end, plain
 

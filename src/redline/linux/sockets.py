@@ -7,9 +7,10 @@ import os
 import socket
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
+
+from redline.lazily import dataclass
 
 _SOCK_DIAG, _BY_FAMILY, _DUMP = 4, 20, 0x301
 _ERROR, _DONE = 2, 3

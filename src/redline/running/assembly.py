@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from redline.launching.attached import processes_of
 from redline.launching.ownership import watch
 from redline.launching.route import RouteLauncher
 from redline.launching.servers import ServersLauncher
+from redline.lazily import dataclass
 from redline.model import Cell, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.model.traffic import Phase
 from redline.ports import Executor, Placement, Profilers, RunningServer, ServerUsage
@@ -93,9 +94,7 @@ def hosts_by_name() -> Any:
     return extra("hosts", part("on"))
 
 
-def workbench(
-    suite: Suite, catalogue: Path, cache: Path, stack: ExitStack, glance: MachineGlance | None = None
-) -> Workbench:
+def _tools(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> tuple[Tools, EngineDriver]:
     """Return the tools on this machine; `stack` removes worktrees of revisions, and services that stay up.
 
     Raises DriveError without an engine, and UsageError for what no package brings.
@@ -117,6 +116,14 @@ def workbench(
         watch=watch,
         takes_at_once=lambda cell, server: driver.takes_at_once(cell, server.endpoint),
     )
+    return tools, driver
+
+
+def workbench(
+    suite: Suite, catalogue: Path, cache: Path, stack: ExitStack, glance: MachineGlance | None = None
+) -> Workbench:
+    """Return the tools on this machine with its environment. Raises as `_tools`."""
+    tools, driver = _tools(suite, catalogue, cache, stack)
     return Workbench(tools, environment_of(driver, tools.placement, glance))
 
 
@@ -148,6 +155,12 @@ class Workplace:
             return there
         here = workbench(suite, catalogue, cache, self.stack, self.glance)
         return replace(here, tools=replace(here.tools, on_usage=self.on_usage))
+
+    def tools(self, file: Path, suite: Suite) -> Tools:
+        """Return the tools on this machine for what stores no environment. Raises as `bench`."""
+        tools, driver = _tools(suite, *self._places(file, suite), self.stack)
+        check_version(find_engine(), driver.version())
+        return replace(tools, on_usage=self.on_usage)
 
     def prepare(self, file: Path, suite: Suite) -> tuple[Workbench, Suite, tuple[str, ...]]:
         """Return a new session's tools, its suite as the hosts can hold it, and the changes. Raises as `bench`."""

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from redline.lazily import dataclass
 from redline.model import Manifest, Plan
 from redline.model.run import Kind
 from redline.model.search import SearchTerms

@@ -4,12 +4,13 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from redline import findings
 from redline.errors import DriveError, RedlineError
 from redline.launching.ownership import KnownProcesses
+from redline.lazily import dataclass
 from redline.model import (
     HOPS,
     AttachedServer,

@@ -1,16 +1,18 @@
 """The session of `redline load`: a single trial, with requests beside its load while the server runs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from redline.driving.engine import EngineDriver
 from redline.errors import DriveError, LaunchError
+from redline.lazily import dataclass
 from redline.model import Cell, Interval, PlannedTrial, Recording, Suite
 from redline.ports import Driver, Endpoint
 from redline.running.assembly import Workbench
 from redline.running.manifests import Source, new_manifest
+from redline.running.record import Tools
 from redline.running.trial import TrialOptions, run_trial
 from redline.running.views_ahead import OF_RESULTS, OF_VIEWS
 from redline.storage.runs import RunStore
@@ -27,12 +29,16 @@ class LoadFollower:
 
 @dataclass(frozen=True)
 class SingleTrial:
-    """A session of one trial in a directory of its own. It is made once: nothing is repeated or resumed."""
+    """A session of one trial in a directory of its own. It is made once: nothing is repeated or resumed.
+
+    The directory has logs alone unless `is_stored`.
+    """
 
     store: RunStore
-    bench: Workbench
+    tools: Tools
     cell: Cell
     seed: int
+    is_stored: bool
 
     @classmethod
     def create(cls, suite: Suite, source: Source, store: RunStore, bench: Workbench) -> "SingleTrial":
@@ -40,7 +46,13 @@ class SingleTrial:
         plan = make_plan(suite)
         store.create(new_manifest(store.folder.resolve().name, source, plan, bench), source.kept)
         (cell,) = plan.cells.values()
-        return cls(store, bench, cell, suite.seed)
+        return cls(store, bench.tools, cell, suite.seed, is_stored=True)
+
+    @classmethod
+    def passing(cls, suite: Suite, store: RunStore, tools: Tools) -> "SingleTrial":
+        """Plan a suite of a single cell and trial of which nothing is stored."""
+        (cell,) = make_plan(suite).cells.values()
+        return cls(store, tools, cell, suite.seed, is_stored=False)
 
     def execute(
         self,
@@ -51,13 +63,13 @@ class SingleTrial:
         request_log: Path | None = None,
         later: Sequence[str] = (),
     ) -> Recording:
-        """Make the trial, and keep its recording; Ctrl-C ends the load early. `request_log` is a folder for requests.
+        """Make the trial, and store its recording; Ctrl-C ends the load early. `request_log` is a folder for requests.
 
         `later` names what the caller needs afterwards besides what judges the load, and makes its views if it is kept.
 
-        Raises LaunchError if the server does not start, and DriveError, with the recording kept, if nothing was sent.
+        Raises LaunchError if the server does not start, and DriveError, with the recording stored, if nothing was sent.
         """
-        sent = _AroundLoad(self.cell, self.bench.tools.driver, follower)
+        sent = _AroundLoad(self.cell, self.tools.driver, follower)
         options = TrialOptions(
             on_interval=follower.on_interval,
             workers=workers,
@@ -70,13 +82,14 @@ class SingleTrial:
             later=(*(OF_VIEWS if is_kept else OF_RESULTS), *later),
         )
         planned = PlannedTrial(cell_id=self.cell.id, round=0, position=0, seed=self.seed)
-        recording = run_trial(planned, self.cell, self.bench.tools, self.store.create_folder("logs"), options)
+        recording = run_trial(planned, self.cell, self.tools, self.store.create_folder("logs"), options)
         failure = recording.failure
         if failure is not None and failure.stage == "launch":
             kind: Literal["start", "not_ready"] = "not_ready" if failure.kind == "not_ready" else "start"
             raise LaunchError(failure.message, hint=failure.hint, kind=kind, log_tail=failure.log_tail)
         recording = recording.checked(sent.before, sent.still_wrong)
-        self.store.save(recording, self.cell)
+        if self.is_stored:
+            self.store.save(recording, self.cell)
         if recording.traffic is None and failure is not None:
             raise DriveError(failure.message, hint=failure.hint)
         return recording

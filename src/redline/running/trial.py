@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from redline.errors import LaunchError
+from redline.lazily import dataclass
 from redline.model import (
     Cell,
     DuetBlock,
@@ -97,7 +97,11 @@ class TrialOptions:
 
 
 def run_trial(
-    planned: PlannedTrial, cell: Cell, tools: Tools, logs: Path, options: TrialOptions = TrialOptions()
+    planned: PlannedTrial,
+    cell: Cell,
+    tools: Tools,
+    logs: Path,
+    options: TrialOptions = TrialOptions(),  # noqa: B008 - frozen
 ) -> Recording:
     """Run a cell on a freshly started server. Failures of server and load are in the recording.
 

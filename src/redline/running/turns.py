@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from redline.errors import UsageError
+from redline.lazily import dataclass
 from redline.quantities import duration
 from redline.watching.measurements import Measurement, Measurements, OwnMeasurement, State, measurements
 from redline.wording import part

@@ -36,9 +36,10 @@ def report_of(store: RunStore, *, keeps: bool = True) -> AnyReport:
 
 
 def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
-    """Judge a stored run, and write its views. Its advice names the directory if `is_kept`. Raises StoreError."""
+    """Judge a stored run. If it `is_kept`, write its views; its advice then names the directory. Raises StoreError."""
     report = build_report(store.run(), str(store.folder) if is_kept else None, judging_of(store))
-    write_views(store, report)
+    if is_kept:
+        write_views(store, report)
     return report
 
 

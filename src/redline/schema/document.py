@@ -6,9 +6,10 @@ It is YAML 1.2, in which `on` is text.
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from redline.errors import Location, Problem, UsageError
+from redline.lazily import dataclass
 
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 Path = tuple[str | int, ...]

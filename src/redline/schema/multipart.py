@@ -5,8 +5,9 @@ The boundary is a hash of the parts, where curl draws it: the same parts always 
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from redline.lazily import dataclass
 
 MULTIPART = "multipart/form-data"
 _TYPES = {

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from redline.errors import WrongValueError
+from redline.lazily import dataclass
 from redline.model import Objective, Scenario
 from redline.model.streams import MESSAGE_TIMES
 from redline.quantities import clip, did_you_mean, parse_duration, parse_share, quoted

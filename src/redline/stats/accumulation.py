@@ -1,12 +1,11 @@
 """What grows with the requests that a server has answered, and not what fills up, or goes up and down. Pure."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from redline.lazily import dataclass
 from redline.stats.distributions import kendall_p
 from redline.stats.samples import Floats
-from redline.stats.series import slope
+from redline.stats.series import median, slope
 
 BLOCKS = 10
 """Parts of the measurement, with as many answers in each. The smallest value of a part counts: what goes up and down
@@ -59,7 +58,7 @@ def accumulation(answered: Floats, values: Floats, chance: float) -> Accumulatio
         return None
     if float(np.diff(lowest).max()) > LARGEST_STEP * by_request * total:
         return None
-    first = float(np.median(lowest - by_request * at))
+    first = median(lowest - by_request * at)
     return Accumulation(first, first + by_request * total, by_request)
 
 

@@ -5,11 +5,11 @@ Layouts of code and data may differ by several percent in speed (Mytkowicz et al
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from redline.lazily import dataclass
 from redline.stats.samples import Floats
 
 BUILDS_P = 0.01

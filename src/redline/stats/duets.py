@@ -8,12 +8,12 @@ never narrower than the scatter within starts implies, since few starts may agre
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from redline.lazily import dataclass
 from redline.stats.estimate import METHOD_HOSTS, Contrast, Spread, both_spreads, contrast_of, over_groups
 from redline.stats.samples import BATCHES, Floats
 

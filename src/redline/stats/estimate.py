@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from redline.lazily import dataclass
 from redline.model import Estimate, Metric, Verdict
 from redline.stats.distributions import pairs_of, t_quantile, t_tail
 from redline.stats.samples import (

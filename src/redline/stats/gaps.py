@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from redline.lazily import dataclass
 from redline.model import Histogram
 
 APART = 2.0

@@ -7,14 +7,14 @@ line of the costs is that of Theil and Sen.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
+from redline.lazily import dataclass
 from redline.stats.distributions import kendall_p, pairs_of
 from redline.stats.samples import Floats
-from redline.stats.series import slope
+from redline.stats.series import median, slope
 
 STRETCHES = 10
 """The most stretches of a start."""
@@ -72,10 +72,10 @@ def growth(starts: Sequence[ServedCosts], chance: float) -> CostGrowth | None:
     parts = [start for start in starts if len(start.costs) >= FEWEST_STRETCHES]
     if not parts or not _rises(parts, chance):
         return None
-    per_request = float(np.median([slope(part.served.tolist(), part.costs) for part in parts]))
-    first = float(np.median(np.concatenate([part.costs - per_request * part.served for part in parts])))
+    per_request = median(np.array([slope(part.served.tolist(), part.costs) for part in parts]))
+    first = median(np.concatenate([part.costs - per_request * part.served for part in parts]))
     served = np.mean([(part.served[0], part.served[-1]) for part in parts], axis=0)
-    usual = float(np.median(np.concatenate([part.costs for part in parts])))
+    usual = median(np.concatenate([part.costs for part in parts]))
     began = max(first + per_request * served[0], LEAST_COST * usual)
     share = per_request * float(served[1] - served[0]) / began
     if share < LEAST_GROWTH:

@@ -1,8 +1,9 @@
 """Whether a load met an objective: met, missed, or not known. Shared by loads, runs and searches. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from redline.lazily import dataclass
 from redline.model import (
     Counts,
     Histogram,

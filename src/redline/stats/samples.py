@@ -6,13 +6,13 @@ A statistic is that of all trials together: a quantile of their merged histogram
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from redline.lazily import dataclass
 from redline.model import Histogram, HistogramTable
 from redline.model.hdr import PRECISION, highest_of, ranks
 from redline.stats.distributions import quantile_ranks

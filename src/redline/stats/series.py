@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from redline.lazily import dataclass
 from redline.stats.distributions import beta_below, kendall_p, pairs_of
 from redline.stats.samples import Floats
 
@@ -153,7 +153,7 @@ def two_groups(values: Sequence[float]) -> Groups | None:
     if not best > critical_gap(n):
         return None
     is_upper = tuple(value >= float(ordered[at]) for value in values)
-    return Groups(float(np.median(ordered[:at])), float(np.median(ordered[at:])), is_upper)
+    return Groups(median(ordered[:at]), median(ordered[at:]), is_upper)
 
 
 def critical_gap(n: int) -> float:

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
+from redline.lazily import dataclass
 from redline.model import (
     AgreedTls,
     Counts,

@@ -6,7 +6,8 @@ detected (`findings.warm_duet`), so the times here are maxima; the time left ove
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from redline.lazily import dataclass
 
 MOST_COMPARED = 3
 """The most servers compared with a baseline in a duet: all are alive at once, and share memory and caches."""

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from redline.lazily import dataclass
 from redline.model import Option, Scenario, ServerEntry
 from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, UPSTREAM, as_written, is_among, names_in_braces
 from redline.quantities import clip

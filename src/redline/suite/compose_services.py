@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
 
 from redline.errors import Location, UsageError
+from redline.lazily import dataclass
 from redline.schema.document import parse_document
 
 _NAME = re.compile(r"(docker-|podman-)?compose([.-][\w.-]+)?\.ya?ml")

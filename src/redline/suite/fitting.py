@@ -1,9 +1,9 @@
 """Cut the users of a suite with `fit` to the number that the hosts can hold, and say why. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from redline.errors import UsageError
+from redline.lazily import dataclass
 from redline.model import Closed, Environment, Load, Suite
 from redline.quantities import percent
 

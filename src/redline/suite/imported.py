@@ -1,8 +1,8 @@
 """The result of an import: what a file of another tool asks for, as `--requests` reads it. Pure."""
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from redline.lazily import dataclass
 from redline.schema.document import Plain
 
 MOST_REQUESTS = 500

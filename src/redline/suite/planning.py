@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Literal
 
 from redline.errors import Problem, UsageError
+from redline.lazily import dataclass
 from redline.model import (
     Cell,
     Closed,

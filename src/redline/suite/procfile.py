@@ -2,10 +2,10 @@
 
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from redline.errors import Location, UsageError, WrongValueError
+from redline.lazily import dataclass
 from redline.schema.shell import for_a_shell, read_command
 
 _ENTRY = re.compile(r"([A-Za-z0-9_-]+):\s*(\S.*)")

@@ -1,11 +1,11 @@
 """Read `redline.yaml` and files of requests, and make servers from commands. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from posixpath import normpath
 
 from redline.errors import UsageError, WrongValueError
+from redline.lazily import dataclass
 from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, ServerEntry, Start, Stop
 from redline.model.catalogue import Checkout, ComposeService, Option, OptionValue, OwnImage, has_tls, http_of
 from redline.model.template import first_of, rows_used, taken

@@ -6,10 +6,10 @@ import re
 import shlex
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, cast
 
 from redline.errors import Location, UsageError
+from redline.lazily import dataclass
 from redline.schema.json_text import real_number, whole_number
 from redline.wording import part
 

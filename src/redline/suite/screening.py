@@ -1,7 +1,6 @@
 """Suite -> its screen: the fraction of each server's variants that shows which of its axes matter. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, lcm
 
@@ -10,6 +9,7 @@ import numpy as np
 from redline import stats
 from redline.entry_points import missing_package
 from redline.errors import UsageError
+from redline.lazily import dataclass
 from redline.model import Suite, Variant
 from redline.wording import part
 

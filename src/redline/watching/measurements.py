@@ -14,11 +14,12 @@ import stat
 import time
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+from redline.lazily import dataclass
 from redline.visible import visible
 
 State = Literal["waiting", "measuring", "alone"]

@@ -3,8 +3,9 @@
 import os
 import time
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from redline.lazily import dataclass
 from redline.linux import procfs
 from redline.model import OTHER_LOAD, Series
 from redline.watching.measurements import Measurement, measurements

@@ -7,11 +7,12 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from redline import watching
+from redline.lazily import dataclass
 from redline.linux import procfs, sockets
 from redline.linux.cgroup import quotas, throttling
 from redline.linux.host import STAT, Host, cpu_times

@@ -67,6 +67,15 @@ def test_a_load_is_kept_with_what_was_measured(session: Session) -> None:
     assert drive.log.parent == launch.log.parent == session.folder / "logs"
 
 
+def test_a_load_that_nobody_reads_again_is_not_stored(session: Session) -> None:
+    kept = session.of(FakeLauncher([]), FakeDriver([]))
+    passing = SingleTrial.passing(SUITE, RunStore(session.folder.parent / "passing"), kept.tools)
+    recording = passing.execute(1, session.follower(), is_kept=False)
+    assert recording.traffic is not None
+    assert (passing.cell, passing.seed) == (kept.cell, kept.seed)
+    assert [path.name for path in passing.store.folder.iterdir()] == ["logs"]
+
+
 def test_a_server_that_does_not_start_leaves_no_recording(session: Session) -> None:
     error = LaunchError("it exited with 1", hint="see its log", kind="not_ready", log_tail="no port")
     load = session.of(FakeLauncher([], error=error), FakeDriver([]))

@@ -21,6 +21,7 @@ from redline.asking.written import plain, read_written
 from redline.cli.asks import comparison_ask
 from redline.cli.browser import check_is_kept
 from redline.cli.command_line import WHILE_IT_RUNS, AbFlags
+from redline.cli.destination import Destination
 from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, form_of, refuse
 from redline.cli.progress import progress_console
@@ -47,12 +48,14 @@ _WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json", *WHI
 
 def execute(flags: AbFlags) -> None:
     """Compare two servers, resume a comparison, or write its suite."""
-    console, kept, form = progress_console(flags), flags.resume or flags.output, form_of(flags)
+    console, form = progress_console(flags), form_of(flags)
     if flags.write_suite is not None:
         refuse(flags.given(among=OF_MEASURING), WHY)
         _write_suite(comparison_ask(flags), flags.write_suite, console)
         return
-    check_is_kept(opens=flags.open, is_kept=kept is not None)
+    kept = Destination.at(flags.output)
+    is_kept = flags.resume is not None or kept.folder is not None
+    check_is_kept(opens=flags.open, is_kept=is_kept or kept.page is not None)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
@@ -60,11 +63,7 @@ def execute(flags: AbFlags) -> None:
         workplace = Workplace(None, stack, places.of_suite, on_usage, turn)
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
         output = Output(
-            *("ab", form, fail_on, flags.wait_quiet),
-            is_kept=kept is not None,
-            meter=meter,
-            opens=flags.open,
-            is_whole=flags.verbose,
+            *("ab", form, fail_on, flags.wait_quiet, is_kept, kept, meter, flags.open), is_whole=flags.verbose
         )
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
@@ -72,7 +71,7 @@ def execute(flags: AbFlags) -> None:
                 budget_ns = None if flags.lasts is None else parse_duration(flags.lasts)
             finish_resumed(flags.resume, workplace, output, console, budget_ns=budget_ns)
         else:
-            folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
+            folder = kept.folder or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
             view, ask = SessionView(console, meter), comparison_ask(flags)
             finish(created(ask, command_line, folder, workplace, view, console), output, console)
 

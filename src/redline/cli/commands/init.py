@@ -382,7 +382,7 @@ def _answers(suite: Suite, cells: Sequence[Cell]) -> list[Checked]:
     any_status = cells[0].scenario.request.method == "GET"
     with ExitStack() as stack:
         log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "server.log"
-        tools = Workplace(None, stack, places.of_suite).bench(Path(), suite).tools
+        tools = Workplace(None, stack, places.of_suite).tools(Path(), suite)
         if cells[0].variant.is_in_container:
             with BuildView(Terminal(stderr=True)) as view:
                 built = tools.launcher.build([cells[0].variant], view)

@@ -27,6 +27,7 @@ from redline.cli.asks import search_ask
 from redline.cli.began import command_began_s
 from redline.cli.browser import check_is_kept
 from redline.cli.command_line import WHILE_IT_RUNS, LimitFlags
+from redline.cli.destination import Destination
 from redline.cli.experiment import Output, finish_resumed, finish_search
 from redline.cli.flags import command_line, refuse
 from redline.cli.progress import progress_console
@@ -63,22 +64,22 @@ def execute(flags: LimitFlags) -> None:
         refuse(flags.given(among=OF_MEASURING | _OF_SUITES | {"threads"}), WHY)
         _write_suite(flags, flags.write_suite, console)
         return
-    kept = flags.output is not None or flags.resume is not None or any(map(is_suite, flags.targets))
-    check_is_kept(opens=flags.open, is_kept=kept)
+    kept = Destination.at(flags.output)
+    is_kept = kept.page is not None or flags.resume is not None or any(map(is_suite, flags.targets))
+    check_is_kept(opens=flags.open, is_kept=is_kept)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
         turn = turn_of("redline limit", console, flags.wait, alone=flags.alone, on=flags.on)
         workplace = Workplace(flags.on, stack, places.of_suite, on_usage, turn)
         view = SessionView(console, meter)
-        output = Output(
-            "limit", "json" if flags.json else None, fail_on, flags.wait_quiet, meter=meter, opens=flags.open
-        )
+        form = "json" if flags.json else None
+        output = Output("limit", form, fail_on, flags.wait_quiet, kept=kept, meter=meter, opens=flags.open)
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             finish_resumed(flags.resume, workplace, output, console)
             return
-        session = created(search_ask(flags), command_line, flags.output, workplace, view, console, began_s)
+        session = created(search_ask(flags), command_line, kept.folder, workplace, view, console, began_s)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 
 

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from redline.cli import exits, question
 from redline.cli.asks import load_ask
 from redline.cli.browser import check_is_kept, open_page
 from redline.cli.command_line import LoadFlags
+from redline.cli.destination import Destination
 from redline.cli.flags import command_line, refuse
 from redline.cli.following import followed
 from redline.cli.line_stream import LineStream
@@ -37,10 +38,12 @@ from redline.entry_points import extra
 from redline.errors import DriveError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.launching.variables import check_variables
+from redline.lazily import dataclass
 from redline.model import Cell, Frozen, Interval, Recording, Suite
 from redline.ports import Launcher
 from redline.running.assembly import Workplace, builds_servers
 from redline.running.single import LoadFollower, SingleTrial
+from redline.running.views_ahead import OF_VIEWS
 from redline.schema.document import Document
 from redline.storage.runs import RunStore
 from redline.suite.urls import is_secure, is_url
@@ -64,17 +67,24 @@ def execute(flags: LoadFlags) -> None:
         refuse(own.given(among={*OF_MEASURING, "threads"}), WHY)
         _write_suite(flags, like, flags.write_suite, console)
         return
-    check_is_kept(opens=flags.open, is_kept=flags.output is not None)
+    kept = Destination.at(flags.output)
+    check_is_kept(opens=flags.open, is_kept=kept.page is not None)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
         turn = turn_of("redline load", console, flags.wait, alone=flags.alone)
         workplace = Workplace(None, stack, places.of_suite, on_usage, turn)
-        folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
+        folder = kept.folder or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
         order = LoadOrder(
-            _asked(flags, like, console), command_line, folder, is_kept=flags.output is not None, log=flags.log
+            _asked(flags, like, console),
+            command_line,
+            folder,
+            is_kept=kept.folder is not None,
+            needs_report=kept.file is not None,
+            log=flags.log,
+            later=OF_VIEWS if kept.file else (),
         )
         loaded = measure(order, workplace, outputs)
         result = loaded.result
@@ -90,8 +100,9 @@ def execute(flags: LoadFlags) -> None:
         as_wrk = like is not None and like.has_deviations
         shown = report.load_section(loaded.cell, result.url, whole=flags.verbose, as_wrk=as_wrk)
         show([*spectrum, *([_like_section(like)] if like else []), shown])
-    if flags.open:
-        open_page(folder / "report.html", console)
+    kept.write(loaded.report, console)
+    if flags.open and kept.page is not None:
+        open_page(kept.page, console)
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
@@ -164,21 +175,22 @@ class LoadOutputs:
 class LoadOrder:
     """What is asked for by which command or call, and the folder for it, which stays if it `is_kept`.
 
-    Single requests are written to the file `log`, if one is given. `later` names what is imported while the server
-    warms up (`LoadOptions`).
+    Without it, recordings are stored and judged as a report where it `needs_report`. Single requests are written to
+    the file `log`, if one is given. `later` names what is imported while the server warms up (`LoadOptions`).
     """
 
     ask: LoadAsk
     command: Command
     folder: Path
     is_kept: bool
+    needs_report: bool = False
     log: Path | None = None
     later: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A load that was measured, and its report if it is kept."""
+    """A load that was measured, and its report if it is kept, or needed."""
 
     store: RunStore
     recording: Recording
@@ -198,14 +210,19 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
         outputs.meter.check(suite)
     check_variables(suite.variants)
     workers, store = read_workers(ask.threads, suite.loads[0].connections), RunStore(folder)
-    store.check_free()
+    if order.is_kept:
+        store.check_free()
     workplace.take_turn()
     if project is not None:
         build_servers(project, suite, outputs.console)
-    bench = workplace.bench(Path(), suite)
+    bench = workplace.bench(Path(), suite) if order.is_kept or order.needs_report else None
+    tools = workplace.tools(Path(), suite) if bench is None else bench.tools
     if builds_servers(suite):
-        _build(suite, bench.tools.launcher, outputs.console)
-    session = SingleTrial.create(suite, source_of(ask, order.command, text, "load"), store, bench)
+        _build(suite, tools.launcher, outputs.console)
+    if bench is None:
+        session = SingleTrial.passing(suite, store, tools)
+    else:
+        session = SingleTrial.create(suite, source_of(ask, order.command, text, "load"), store, bench)
     cell = session.cell
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
         shown = _Shown(cell, panel, outputs, analysis.interval_row if outputs.stream else None)
@@ -222,12 +239,12 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
         log.write(Path(raw), recording, cell, outputs.console)
     if outputs.meter is not None:
         outputs.meter.trial(MeteredTrial.of(cell, _TRIAL), cell, recording)
-    kept = running.write_run_views(store) if order.is_kept else None
-    judged = kept.cells[0] if kept else analysis.judged_load(suite, cell, recording)
+    reported = None if bench is None else running.write_run_views(store, is_kept=order.is_kept)
+    judged = reported.cells[0] if reported else analysis.judged_load(suite, cell, recording)
     facts = judged.load_facts
     if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
-    return Loaded(store, recording, judged, analysis.result_of_load(judged, ask.server or ""), kept)
+    return Loaded(store, recording, judged, analysis.result_of_load(judged, ask.server or ""), reported)
 
 
 def _build(suite: Suite, launcher: Launcher, console: Console) -> None:

@@ -13,6 +13,7 @@ from redline.asking.origins import read_project_file
 from redline.asking.suites import read_suite_file, suite_or_project
 from redline.cli.asks import suite_ask
 from redline.cli.command_line import WHILE_IT_RUNS, RunFlags
+from redline.cli.destination import Destination
 from redline.cli.experiment import Output, check_compares, create, finish, finish_resumed
 from redline.cli.flags import command_line, refuse
 from redline.cli.progress import progress_console
@@ -35,13 +36,13 @@ from redline.wording import part
 
 def execute(flags: RunFlags) -> None:
     """Build the servers of a suite or of redline.yaml, measure every cell, and write the report."""
-    console = progress_console(flags)
+    console, kept = progress_console(flags), Destination.at(flags.output)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
         turn = turn_of("redline run", console, flags.wait, alone=flags.alone, on=flags.on)
         workplace = Workplace(flags.on, stack, places.of_suite, on_usage, turn)
-        output = _output(flags, meter)
+        output = _output(flags, kept, meter)
         if flags.resume is not None:
             refuse(
                 flags.given(but={"resume", "on", "trials", "more", "fail_on", "wait_quiet", "json", *WHILE_IT_RUNS}),
@@ -53,7 +54,7 @@ def execute(flags: RunFlags) -> None:
             view = SessionView(console, meter)
             if output.more_ns:
                 check_compares(read_suite_file(file, ask)[0], file)
-            finish(created(file, ask, command_line, flags.output, workplace, view, console), output, console)
+            finish(created(file, ask, command_line, kept.folder, workplace, view, console), output, console)
 
 
 def created(
@@ -93,7 +94,7 @@ def created_of(
     return create(suite, source, folder, workplace, view, console)
 
 
-def _output(flags: RunFlags, meter: Meter | None) -> Output:
+def _output(flags: RunFlags, kept: Destination, meter: Meter | None) -> Output:
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     form, brief = "json" if flags.json else None, not flags.verbose
     with naming(part("wait_quiet")):
@@ -102,6 +103,7 @@ def _output(flags: RunFlags, meter: Meter | None) -> Output:
         more_ns = 0 if flags.more is None else parse_duration(flags.more)
     return Output(
         *("run", form, fail_on),
+        kept=kept,
         meter=meter,
         opens=flags.open,
         is_brief=brief,

@@ -11,5 +11,5 @@ from redline.extras.exports.recorded_files import (
     speedscope_files,
 )
 from redline.extras.exports.request_files import request_table, request_writer
-from redline.extras.exports.tables import arrow_table, pandas_frame, parquet, polars_frame
+from redline.extras.exports.tables import arrow_table, library, pandas_frame, parquet, polars_frame
 from redline.render.svg import svg_files

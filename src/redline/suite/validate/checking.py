@@ -1,7 +1,7 @@
 """Check documents against their schemas: every pydantic error becomes a problem with place and hint. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from redline.errors import Problem, UsageError, WrongValueError
+from redline.lazily import dataclass
 from redline.quantities import clip, did_you_mean
 from redline.schema.document import Document, Path, dotted
 

@@ -1,8 +1,7 @@
 """Check how the servers of a suite are compared: its design and budget, and conflicts with other keys. Pure."""
 
-from dataclasses import dataclass
-
 from redline.errors import Problem
+from redline.lazily import dataclass
 from redline.model import AttachedServer, Design, Load, Suite, Variant
 from redline.model.load import Replay
 from redline.schema.document import Path

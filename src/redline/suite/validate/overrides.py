@@ -1,11 +1,11 @@
 """Apply a command line's changes to a suite: a selection by glob, and other numbers. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from redline.errors import Problem, UsageError
+from redline.lazily import dataclass
 from redline.model import Closed, Load, LoadStage, Scenario, Share, Suite, Variant
 from redline.model.variant import FLAGS, PLACE, ROUTE
 from redline.quantities import HIGHEST_RATE_PER_S, LONGEST_DURATION_NS, clip, did_you_mean

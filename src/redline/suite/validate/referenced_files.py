@@ -5,13 +5,14 @@ Errors give the line of a mistake and never quote it: the user may have named a 
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from os.path import abspath
 from typing import NoReturn, TypeVar
 
 from redline.errors import Location, UsageError, WrongValueError
+from redline.lazily import dataclass
 from redline.model import Request
 from redline.model.load import Replay
 from redline.model.template import picked, with_picks

@@ -14,6 +14,7 @@ from redline.quantities import clip, duration
 from redline.schema.bodies import BODIES
 from redline.schema.document import Document, Path, parse_document
 from redline.schema.http_texts import http2_forbids
+from redline.schema.load import LoadSchema
 from redline.schema.objectives import Selectable, parse_objectives
 from redline.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema, WarmUpLoadSchema
 from redline.suite.budget import FEWEST_STARTS
@@ -61,6 +62,8 @@ def suite_of(
     document, or, if it has none, of the overrides.
     """
     sheet = Sheet(document, SuiteSchema, "docs/reference/suite.md", {BODIES: files.body})
+    for item in (OwnScenarioSchema, ServerSchema, LoadSchema):  # read singly too; the suite's validator takes theirs
+        item.model_rebuild()
     schema = sheet.read(SuiteSchema)
     scenarios = _scenarios(sheet, catalogue, files, origins)
     names = Names(catalogue, files, read_routes(sheet, catalogue), origins, tuple(scenarios))

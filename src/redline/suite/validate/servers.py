@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import PurePath
 from posixpath import normpath
 
 from redline.errors import UsageError, WrongValueError
+from redline.lazily import dataclass
 from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
 from redline.model.catalogue import JDK, certificates, has_tls, http_of, leg_of, sha256_of
 from redline.model.variant import DIRECT
