@@ -82,7 +82,9 @@ WAYS = sorted(
     or "http+unix:" in command
 )
 """These reach servers by sockets, other places and certificates: tests/e2e/test_way_in.py runs them."""
-STREAMS = sorted(command for command in documented(*PAGES) if "--events" in command.split())
+LISTENED = sorted(command for command in documented(*PAGES) if "ws://" in command and "--events" in command.split())
+"""These listen on WebSockets: tests/e2e/test_websockets.py runs them."""
+STREAMS = sorted({command for command in documented(*PAGES) if "--events" in command.split()} - {*LISTENED})
 """These load streams of events: tests/e2e/test_event_streams.py runs them."""
 CHUNKED = sorted(command for command in documented(*PAGES) if "Transfer-Encoding: chunked" in command)
 """These send a file in chunks: tests/e2e/test_bodies.py runs them."""
@@ -94,7 +96,8 @@ BISECTED = sorted(command for command in documented(*PAGES) if command.split()[0
 """These search the commits of a repository: tests/e2e/test_bisect.py runs them."""
 DOCUMENTED = sorted(
     documented(*PAGES)
-    - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *STREAMS, *CHUNKED, *SIGN_INS, *VIEWED, *BISECTED}
+    - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *LISTENED, *STREAMS, *CHUNKED}
+    - {*SIGN_INS, *VIEWED, *BISECTED}
 )
 
 

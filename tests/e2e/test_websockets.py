@@ -1,5 +1,6 @@
 """WebSockets on the oracle: what both sides count, commands that load them, and what is refused before a load."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from redline.model.limits import LimitReport
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline
 from tests.e2e.recorded import traffic_of
-from tests.e2e.test_documented_commands import SHORT_LIMIT
+from tests.e2e.test_documented_commands import LISTENED, SHORT_LIMIT, replaced
 from tests.fakes import targets
 
 pytestmark = pytest.mark.e2e
@@ -64,6 +65,18 @@ def test_a_url_of_a_websocket_is_loaded(redline: Redline, oracle: Path, load: li
         done = redline("load", of_websocket(server.url), *load, *SHORT, "--json")
     assert done.code in {0, 1}, done.err
     assert not {"errors", "surplus-bytes", "reconnecting"} & {finding["kind"] for finding in done.json["findings"]}
+
+
+@pytest.mark.parametrize("command", LISTENED)
+def test_a_command_of_the_guides_finds_how_many_users_listen(redline: Redline, oracle: Path, command: str) -> None:
+    short = command.replace("for 5s", "for 500ms").replace("for 4s", "for 500ms").replace("body:ms", "body:ns")
+    with running(oracle, "null", "--pushes", "100", "--push-every", "20ms") as server:
+        there = of_websocket(server.url).removesuffix("/")
+        args = [arg.replace("ws://127.0.0.1:8080", there) for arg in replaced(shlex.split(short), SHORT_LIMIT)]
+        done = redline(*args)
+    assert done.code in {0, 1, 3}, done.err
+    assert "Traceback" not in done.err
+    assert "100 users" in done.err, "the first probe"
 
 
 @pytest.mark.parametrize("loaded", [("closed", 3), ("open", 50)])
