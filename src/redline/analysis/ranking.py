@@ -37,7 +37,7 @@ def rankings(
         first = members[0].cell.load
         if any(member.cell.load != first for member in members):
             continue  # rates that are shares of each group's own capacity: no server is faster for having less load
-        metric = first.primary_metric
+        metric = suite.metric or first.primary_metric
         # Perturbed trials are never compared, so they are not ranked either.
         counting = [member for member in members if member.comparable and not member.perturbed]
         levels = {member.id: estimates[member.id].get(metric) for member in counting}

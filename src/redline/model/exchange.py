@@ -253,8 +253,8 @@ class Scenario(Frozen):
 
     @property
     def longest_stream_ns(self) -> int:
-        """The longest time that a stream of events is followed by the clock; 0 if none is."""
-        return max((request.stream.for_ns or 0 for request in self.requests if request.stream), default=0)
+        """The longest time that a stream is followed: by the clock, or for messages on a schedule; 0 if not known."""
+        return max((request.stream.followed_ns for request in self.requests if request.stream), default=0)
 
     @property
     def counts_messages(self) -> bool:

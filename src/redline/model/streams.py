@@ -175,6 +175,11 @@ class Stream(Frozen):
     every_ns: int | None = omitted_if_default(None, "the schedule of the server, which sends a message each time", ge=1)
 
     @property
+    def followed_ns(self) -> int:
+        """How long it is followed, as far as that is known before: 0 if it is not."""
+        return self.for_ns or (self.until or 0) * (self.every_ns or 0)
+
+    @property
     def is_bounded(self) -> bool:
         """Whether the request is complete although the stream does not end."""
         return self.until is not None or self.for_ns is not None

@@ -496,13 +496,27 @@ def _place(place: Place) -> str:
 
 
 def level(cell: CellReport) -> str:
-    """`hyper answers 96.0 k/s ±0.7%, p99 1.38 ms ±2.5%, CPU per request 17.7 µs ±0.9%`."""
+    """`hyper answers 96.0 k/s ±0.7%, p99 1.38 ms ±2.5%, CPU per request 17.7 µs ±0.9%`.
+
+    Of conversations: `hyper messages 16.7 k/s, one way p50 7.70 µs, p99 23.1 µs, CPU per request 29.1 ms ±1.2%`.
+    """
     known = {metric: fmt.with_spread(estimate) for metric, estimate in cell.known.items()}
     known |= {metric: bound.words for metric, bound in cell.bounds.items()}
-    parts = [
+    of_messages = _messages(cell)
+    metrics = (Metric.CPU_PER_REQUEST,) if of_messages else (Metric.THROUGHPUT, Metric.P99, Metric.CPU_PER_REQUEST)
+    parts = [f"messages {of_messages}"] if of_messages else []
+    parts += [
         f"{'answers' if metric is Metric.THROUGHPUT else fmt.label(metric)} {known[metric]}"
-        for metric in (Metric.THROUGHPUT, Metric.P99, Metric.CPU_PER_REQUEST)
+        for metric in metrics
         if metric in known
     ]
     alone = all(estimate.n == 1 for estimate in cell.known.values())
     return f"{cell.server} {', '.join(parts)}{' (one trial: no interval)' if alone and parts else ''}"
+
+
+def _messages(cell: CellReport) -> str:
+    if cell.streams is None:
+        return ""
+    from redline.report.streams import messages_text  # noqa: PLC0415 - few servers have streams
+
+    return messages_text(cell.streams)

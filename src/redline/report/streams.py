@@ -79,9 +79,13 @@ def streams_text(streams: StreamReport) -> str:
 
 
 def messages_text(streams: StreamReport) -> str:
-    """`768 /s, first p50 81.6 ms, p99 91.9 ms, gap p50 20.9 ms, p99 28.0 ms`, as far as it is known."""
+    """`768 /s, first p50 81.6 ms, p99 91.9 ms, gap p50 20.9 ms, p99 28.0 ms`, as far as it is known.
+
+    Of messages that say when they were sent: how late they were, and how far off their schedule, if they have one.
+    """
     parts = [] if streams.events_per_s is None else [fmt.rate(streams.events_per_s)]
-    for name, points in (("first", streams.first_event), ("gap", streams.gaps)):
+    times = (("first", streams.first_event), ("gap", streams.gaps))
+    for name, points in (("one way", streams.push), ("jitter", streams.jitter)) if streams.push else times:
         if shown := at_a_glance(points):
             parts.append(f"{name} {', '.join(f'{fmt.quantile_name(p.q)} {fmt.point_words(p)}' for p in shown)}")
     return ", ".join(parts)

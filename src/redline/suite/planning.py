@@ -368,8 +368,8 @@ def _least_loaded_ns(duet: PlannedDuet, cells: Sequence[Cell]) -> int:
 
 
 def expected_trial_ns(cell: Cell) -> int:
-    """The estimated duration of a trial of a cell, in nanoseconds."""
-    return _loaded_ns(cell) + _overhead_ns(cell)
+    """The estimated duration of a trial of a cell, in nanoseconds. Conversations go on when the load is over."""
+    return _loaded_ns(cell) + cell.scenario.longest_stream_ns + _overhead_ns(cell)
 
 
 def _loaded_ns(cell: Cell) -> int:

@@ -7,7 +7,9 @@ from redline.model import Request
 from redline.model.histogram import Histogram
 from redline.model.percentile import Effect
 from redline.model.streams import Good, Stream, StreamTraffic
+from redline.report.answer import level
 from redline.report.streams import messages_text, streams_text
+from tests.fakes import reports
 
 
 def _streams(events: int, first: int, gaps: int) -> StreamTraffic:
@@ -61,6 +63,25 @@ def test_jitter_is_known_where_a_schedule_is() -> None:
     earlier = stream_report([_streams(40, 4, 36)], 2.0)
     assert earlier
     assert earlier.jitter == ()
+
+
+def test_messages_that_say_when_they_were_sent_are_said_to_be_late() -> None:
+    report = stream_report([_streams(40, 4, 36)], 2.0)
+    assert report
+    late = report.model_copy(update={"push": report.gaps})
+    assert messages_text(late) == "20 /s, one way p50 20.0 ms"
+    assert messages_text(late.model_copy(update={"jitter": report.gaps})) == (
+        "20 /s, one way p50 20.0 ms, jitter p50 20.0 ms"
+    )
+
+
+def test_the_answer_about_a_server_of_conversations_is_about_its_messages() -> None:
+    cell = reports.alone().cells[0]
+    assert " answers " in level(cell)
+    report = stream_report([_streams(40, 4, 36)], 2.0)
+    said = level(cell.model_copy(update={"streams": report}))
+    assert said.startswith(f"{cell.server} messages 20 /s, first p50 2.00 ms, gap p50 20.0 ms, CPU per ")
+    assert " answers " not in said
 
 
 def test_earlier_recordings_have_no_slowest_gaps() -> None:

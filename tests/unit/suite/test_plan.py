@@ -207,6 +207,20 @@ def test_the_expected_length_counts_warm_up_measurement_and_the_runtime(catalogu
     assert expected_trial_ns(by_slug["fam.plain.Get.steady"]) - expected_trial_ns(native) == 1_000_000_000
 
 
+@pytest.mark.parametrize(
+    ("stream", "seconds"),
+    [("{until: 20, every: 100ms}", 2), ("{until: 20}", 0), ("{for: 3s}", 3), ("{until: 20, for: 3s, every: 100ms}", 3)],
+)
+def test_conversations_go_on_when_the_load_is_over(catalogue: Catalogue, stream: str, seconds: int) -> None:
+    text = TEXT.replace(TEXT.splitlines()[0], "servers: [fam.plain]").replace("ceiling: top.null\n", "")
+    plain, followed = (
+        make_plan(suite_of(catalogue, text.replace("[Get, Post]", f"[{{name: feed, get: /{more}}}]")))
+        for more in ("", f", stream: {{events: sse, {stream.strip('{')}")
+    )
+    pairs = zip(plain.cells.values(), followed.cells.values(), strict=True)
+    assert {expected_trial_ns(after) - expected_trial_ns(before) for before, after in pairs} == {seconds * 10**9}
+
+
 def test_a_plan_survives_its_own_json(catalogue: Catalogue) -> None:
     plan = make_plan(suite_of(catalogue))
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
