@@ -24,7 +24,6 @@ OF_TRIALS = {
     "addresses": "a duet loads one address of each server",
     "own_driver": "drivers of other packages have no duets",
     "intervals": "a duet has blocks",
-    "kept": "a duet is about ratios, and keeps no single requests",
 }
 """What only a trial has, and why."""
 TIMES = Histogram.of([2_000_000, 3_000_000, 4_000_000] * 400)
