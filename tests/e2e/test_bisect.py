@@ -128,6 +128,7 @@ def test_a_killed_search_goes_on(redline: Redline, history: History, how: tuple[
     assert nothing_is_left(redline, history)
 
 
+@pytest.mark.long
 def test_the_commit_is_accounted_for_against_its_parent(redline: Redline, history: History) -> None:
     commits = [history.commit(delay, f"commit {number}") for number, delay in enumerate((FAST, FAST, SLOW))]
     done = redline("bisect", commits[0], "HEAD", *SHORT, "--why", "-o", "runs/found")
