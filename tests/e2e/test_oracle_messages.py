@@ -51,7 +51,7 @@ def test_tokens_are_those_that_were_sent(oracle: Path, http: HttpVersion) -> Non
 @pytest.mark.upper_bound
 @pytest.mark.parametrize("http", ["1.1", "2"])
 def test_times_are_those_that_were_sent(oracle: Path, http: HttpVersion) -> None:
-    """Medians within 20 us of what was sent; the first token, from the head on, by the oracle's own lateness, too.
+    """Medians within 20 us of what was sent; the first token, from the head on, later by the oracle's lateness, too.
 
     The medians of three tries are judged, because the machine may do something else during one of them.
     """
@@ -59,7 +59,7 @@ def test_times_are_those_that_were_sent(oracle: Path, http: HttpVersion) -> None
     gap, per_message, first = (statistics.median(values) for values in zip(*tries, strict=True))
     assert abs(gap - GAP_MS * MS) <= 20 * US
     assert abs(per_message - GAP_MS * MS) <= 20 * US
-    assert 0 <= first - FIRST_NS <= 200 * US
+    assert -20 * US <= first - FIRST_NS <= 200 * US, "a head that is read late shortens it"
 
 
 def medians_of(traffic: Traffic) -> tuple[int, int, int]:
