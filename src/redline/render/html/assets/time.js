@@ -13,7 +13,7 @@
     const step = 2 ** Math.ceil(Math.log2(Math.max(high - low, 1) / 4));
     return Array.from({ length: Math.floor(high / step) + 1 }, (_, place) => place * step);
   }
-  const FORMATS = { rate, count, ns: duration, cores: number, bytes, ratio: number };
+  const FORMATS = { rate, count: counted, ns: duration, cores: number, bytes, ratio: number };
 
   // The place of the step that holds an instant; -1 outside all steps.
   function stepAt(edges, instant) {
