@@ -59,7 +59,8 @@ def test_times_are_those_that_were_sent(oracle: Path, http: HttpVersion) -> None
     gap, per_message, first = (statistics.median(values) for values in zip(*tries, strict=True))
     assert abs(gap - GAP_MS * MS) <= 20 * US
     assert abs(per_message - GAP_MS * MS) <= 20 * US
-    assert -20 * US <= first - FIRST_NS <= 200 * US, "a head that is read late shortens it"
+    resolved = FIRST_NS / 1000  # three digits of a histogram
+    assert -resolved <= first - FIRST_NS <= 200 * US
 
 
 def medians_of(traffic: Traffic) -> tuple[int, int, int]:
