@@ -57,8 +57,10 @@ def _most(hosts: Hosts, every_ns: int | None) -> tuple[int, str]:
     limits = [(server.open_files_hard - SPARE_FILES, files)]
     limits.append(_of_memory(server, KERNEL_BYTES if loads else 2 * KERNEL_BYTES))
     if every_ns is not None:
-        messages = server.cores * MESSAGES_PER_CORE_S
-        limits.append((messages * every_ns // 10**9, f"{server.cores} cores push {messages:,} messages a second"))
+        cores = min(server.cores, server.cgroup_cpu_limit or server.cores)
+        users = max(1, int(cores * MESSAGES_PER_CORE_S * every_ns / 10**9))
+        why = f"a core may push {MESSAGES_PER_CORE_S:,} messages a second, and {server.hostname} has {cores:g}"
+        limits.append((users, why))
     if loads:
         ports = sum(int(PORTS_SHARE * _ports(host)) for host in loads)
         limits.append((ports, f"{len(loads)} load hosts have {sum(map(_ports, loads)):,} ports to connect from"))

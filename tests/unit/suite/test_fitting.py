@@ -80,8 +80,17 @@ def test_a_server_has_no_more_listeners_than_its_cores_push_messages_to(cores: i
     strong = host("s").model_copy(update={"cores": cores})
     found, reasons = fitted(suite("websocket"), [Hosts(strong, of("s", 1).loads), Hosts(strong)])
     assert users(found) == most
-    why = f"pushed has {most:,} of 25,000 users: {cores} cores push {cores * 10_000:,} messages a second"
+    why = f"pushed has {most:,} of 25,000 users: a core may push 10,000 messages a second, and s has {cores}"
     assert reasons == ((why,) if most < 25_000 else ())
+
+
+def test_a_quota_leaves_fewer_cores_and_a_user_at_least() -> None:
+    half = host("s").model_copy(update={"cores": 16, "cgroup_cpu_limit": 0.5})
+    found, (reason,) = fitted(suite("websocket"), [Hosts(half)])
+    assert users(found) == 500
+    assert reason.endswith("and s has 0.5")
+    least = half.model_copy(update={"cgroup_cpu_limit": 0.0001})
+    assert users(fitted(suite("websocket"), [Hosts(least)])[0]) == 1
 
 
 def test_proxies_are_not_counted_so_they_are_refused() -> None:
