@@ -62,7 +62,7 @@ def _composed(text: str, file: str) -> Any:
     if not _NOT_FOR_LIBYAML.search(text):
         try:
             return _loader()(text).get_single_node()
-        except (yaml.YAMLError, ValueError, RecursionError):
+        except (yaml.YAMLError, ValueError, RecursionError, ImportError):  # a PyYAML that was built without libyaml
             pass
     from ruamel.yaml import YAML  # noqa: PLC0415 - this takes long
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415

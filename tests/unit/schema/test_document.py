@@ -114,6 +114,11 @@ def test_a_folded_text_has_a_space_for_each_line_that_ends(read: Callable[[str],
     assert read("run: >-\n  cargo build\n  --release\n").value == {"run": "cargo build --release"}
 
 
+def test_without_libyaml_a_file_is_read_all_the_same() -> None:
+    with patch.object(yaml_text, "_loader", side_effect=ImportError):
+        assert parse_document("{a: on, b: [1]}", "f").value == {"a": "on", "b": [1]}
+
+
 def test_both_readers_see_the_same_in_every_file() -> None:
     files = [file for folder in ("catalogue", "suites", "docs/guide") for file in (ROOT / folder).rglob("*.yaml")]
     assert len(files) > 40
