@@ -199,6 +199,14 @@ def test_servers_are_ranked_by_throughput_or_by_p99(run: Run) -> None:
     assert not any("oracle" in place.cell_id for ranking in report.rankings for place in ranking.places)
 
 
+def test_servers_are_ranked_by_the_metric_that_their_suite_names(run: Run) -> None:
+    plan = run.manifest.plan
+    suite = plan.suite.model_copy(update={"metric": Metric.CPU_PER_REQUEST})
+    manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"suite": suite})})
+    made = build_report(run.model_copy(update={"manifest": manifest})).rankings
+    assert {ranking.metric for ranking in made} == {Metric.CPU_PER_REQUEST}
+
+
 @pytest.mark.parametrize(
     "shape",
     [Closed(users=64, pace_per_s=10), Closed(users=64, think=Think(mean_ns=1_000))],
