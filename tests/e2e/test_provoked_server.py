@@ -28,7 +28,7 @@ HABITS = {
 }
 PATTERNS = {"polling": "timer-multiples"}
 """Habits that take longer to be seen."""
-BUSY = ("burning", "heavy")
+BUSY = ("burning", "heavy", "restless")
 MEGABYTE = hashlib.sha256(b"x" * 1_000_000).hexdigest()
 OTHERS_ARE_HERE = {"cpu-pressure", "cpu-steal", "noisy-neighbour"}
 """If others use the cores of server and engine, it cannot be known that these were idle."""
@@ -124,6 +124,12 @@ def test_whose_cores_are_full_is_reported(
     if kind not in kinds and (not all_pinned(redline) or kinds & OTHERS_ARE_HERE):
         pytest.skip(f"server and engine did not have their cores to themselves: {', '.join(sorted(kinds)) or 'shared'}")
     assert kind in kinds
+
+
+def test_a_server_that_works_without_requests_is_told_from_their_cost(redline: Redline, oracle: Path) -> None:
+    lab(redline.folder, oracle)
+    kinds = found(redline, ["restless", "healthy"], "quiet: {open: {rate: 50}, for: 1s}")
+    assert {name: "standing-cost" in seen for name, seen in kinds.items()} == {"restless": True, "healthy": False}
 
 
 def test_a_host_that_takes_cpu_time_is_reported(redline: Redline, oracle: Path) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from redline.findings import cell, failed, hosts, load, machine
+from redline.findings import cell, failed, hosts, load, machine, server
 from redline.findings.inherited import Inherited
 from redline.findings.rules import HOLDS, TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observation, Rule, judges
 from redline.findings.served import Growths
@@ -412,6 +412,31 @@ def idle_work(duet: SeenDuet) -> Observation | None:
     share = idle_ns / loaded_ns
     message = f"Servers that were not loaded used {percent(share)} of a core in the slices of others."
     return Observation(share, message)
+
+
+@server.standing_cost.also("duet")
+def standing_cost(duet: SeenDuet) -> Iterator[Observation]:
+    """What each server used in the slices of others, as a share of what it used in its own.
+
+    If a server was already running, the baseline and its control are the same process, which is never idle.
+    """
+    for name, places in duet.sides if all(start.control_is_apart for start in duet.starts) else ():
+        read = [(slice_, at) for slice_ in duet.slices if slice_.cpu_ns for at in places]
+        own, others = ([one for one in read if (one[0].target == one[1]) is mine] for mine in (True, False))
+        own_s, others_s = _seconds(own), _seconds(others)
+        answered = sum(slice_.completed for slice_, _ in own)
+        if answered and own_s and others_s:
+            loaded, unloaded = _cpu_s(own) / own_s, _cpu_s(others) / others_s
+            yield from filter(None, [server.observe_standing_cost(name, loaded, unloaded, answered / own_s)])
+
+
+def _seconds(read: Sequence[tuple[DuetSlice, int]]) -> float:
+    return sum(slice_.end_ns - slice_.start_ns for slice_, _ in read) / 1e9
+
+
+def _cpu_s(read: Sequence[tuple[DuetSlice, int]]) -> float:
+    """The CPU time of the servers at these places, each in its slice."""
+    return sum(slice_.cpu_ns[at] or 0 for slice_, at in read) / 1e9
 
 
 @Rule("client-limited", when="duet", note=0.20, biases=TOO_ALIKE)

@@ -8,7 +8,7 @@ from redline.findings.machine import client_saturated, engine_share, server_shar
 from redline.findings.rules import HOLDS, TOO_SLOW, Observation, Rule
 from redline.model import Cell, Grade, Subject, Traffic
 from redline.model.runtime import NATIVE, RECOGNISED
-from redline.quantities import percent, significant, size
+from redline.quantities import duration, percent, significant, size
 from redline.stats import Trial
 
 USERS_FOR_EACH = 8
@@ -23,6 +23,9 @@ FAILING = 0.01
 
 LEAST_LOG_BYTES = 10_000
 """Any server may write this much at its first requests."""
+
+LEAST_STANDING = 0.001
+"""Cores: a millisecond of CPU time per second without load is nothing that anybody pays for."""
 
 _OFF = frozenset({"off", "no", "none", "false", "0", ""})
 _NAMES_LOG = re.compile(r"(?<![a-z])[Ll]og|Log|LOG")
@@ -54,6 +57,34 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | No
         "something else."
     )
     return Observation(1.0 - busiest, message)
+
+
+@Rule("standing-cost", when="answers", note=0.5)
+def standing_cost(trial: Trial, traffic: Traffic) -> Observation | None:
+    """*Loads with a rate, a pace or think times.* CPU time that the server used per second just after the load, when it
+    had no requests, as a share of what it used under load; 1 ms or more.
+
+    Above half, timers, polling and background work are more of the CPU time per request than the requests are.
+
+    Advice: Compare CPU per request at a higher rate, where requests are more of it. A profile of the server without
+    load shows what it does.
+    """
+    used_ns, unloaded = trial.server_cpu_ns, trial.recording.unloaded_cores()
+    if not used_ns or unloaded is None:
+        return None
+    return observe_standing_cost("the server", used_ns / traffic.seconds / 1e9, unloaded, traffic.rate_per_s)
+
+
+def observe_standing_cost(name: str, loaded: float, unloaded: float, rate_per_s: float) -> Observation | None:
+    """An observation of the cores that a server used on average under load, and without; None below 0.001 cores."""
+    if unloaded < LEAST_STANDING or not loaded:
+        return None
+    whole_ns, standing_ns = (1e9 * cores / rate_per_s for cores in (loaded, min(loaded, unloaded)))
+    message = (
+        f"Without load, {name} used {percent(unloaded)} of a core. At this rate that is {duration(standing_ns)} of its "
+        f"{duration(whole_ns)} of CPU time per request: a request adds {duration(whole_ns - standing_ns)}."
+    )
+    return Observation(min(1.0, unloaded / loaded), message)
 
 
 @Rule("server-limited", when="cell", note=0.95, reassures=True)

@@ -216,6 +216,9 @@ class Recording(Frozen):
     stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took, without `setup_ns`")
     setup_ns: int = omitted_if_default(0, SETUP, ge=0)
     log_bytes: int | None = omitted_if_default(None, "bytes of server output during the load, if kept", ge=0)
+    unloaded_unix_ns: tuple[int, int] | None = omitted_if_default(
+        None, "when monitors watched the server after the load, which no longer had requests"
+    )
     fixed_work: tuple[FixedWork, ...] = omitted_if_default((), "of the cores of server and engine; empty if not pinned")
     runtime: RuntimeFacts | None = omitted_if_default(None, "pauses, collections and memory, as the runtime reports")
     profile: ProfileFacts | None = omitted_if_default(None, "the profile of the load")
@@ -261,11 +264,12 @@ class Recording(Frozen):
         perturbed: bool,
         failure: Failure | None,
         log_bytes: int | None,
+        unloaded_unix_ns: tuple[int, int] | None,
         failed_monitors: dict[str, str],
     ) -> "Recording":
         """The recording once the load has ended."""
         about = {"server": server, "attached_runtimes": attached_runtimes, "series": series, "runtime": runtime}
-        whose = {"owner": owner}
+        whose = {"owner": owner, "unloaded_unix_ns": unloaded_unix_ns}
         seen = {"perturbed": perturbed, "failure": failure, "log_bytes": log_bytes, "failed_monitors": failed_monitors}
         return self.model_copy(update={"traffic": traffic, **about, **whose, **seen})
 
@@ -333,6 +337,15 @@ class Recording(Frozen):
         """The largest value of that gauge in the measurement window; None if unknown."""
         series = self.find(name, subject)
         return None if series is None or self.traffic is None else series.most(*self.traffic.window_unix_ns)
+
+    def unloaded_cores(self) -> float | None:
+        """Cores that the server and its hops used on average while nothing loaded them; None if that is not known."""
+        if self.unloaded_unix_ns is None:
+            return None
+        began, ended = self.unloaded_unix_ns
+        series = [self.find("cpu_ns", part) for part in self.parts]
+        used = [line.increase(began, ended) if line else None for line in series]
+        return None if None in used else sum(filter(None, used)) / (ended - began)
 
     def sampled_increase(self, name: str, subject: Subject) -> float | None:
         """The increase of a subject's counter, only from the samples of a monitor."""

@@ -49,6 +49,10 @@ from redline.running.own_monitors import failures_of
 from redline.wording import part
 
 DYING_S = 0.5
+CLOSES_S = 0.1
+"""How long a server may take to close the load's connections and end their threads."""
+UNLOADED_S = (0.25, 2.0)
+"""How long a server is watched without load, at least and at most: monitors read its CPU time ten times a second."""
 _OF_SOCKETS = frozenset(("listen_drops", "listen_queue", "close_wait"))
 """What the kernel says of a server's sockets, whoever holds them."""
 
@@ -167,13 +171,16 @@ def _record(  # noqa: PLR0913 - as above
         is_warm=findings.WarmupDetector(cell, tools.compilers_of(server)).is_warm if cell.warmup_detect else None,
     )
     attached_runtimes = tuple(sorted(server.runtimes)) if server.facts is None else ()
-    traffic, error = None, None
+    traffic, error, unloaded_unix_ns = None, None, None
     written_before = _size_of(options.server_log)
     try:
         follow_server(server, monitors, watch.pids)
         traffic = tools.driver.drive(drive).with_labels(cell.scenario.told_apart)
         if server.facts is not None and traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.without_server_cpu()
+        reads_cpu = any(isinstance(monitor, UsageMonitor) for monitor in monitors)
+        if options.looks_after and reads_cpu and traffic.ended == "complete":
+            unloaded_unix_ns = _watch_unloaded(traffic, keep_interrupted=options.keep_interrupted)
     except DriveError as raised:
         error = raised
         traffic = raised.traffic if isinstance(raised, NoResultError) else None
@@ -200,8 +207,25 @@ def _record(  # noqa: PLR0913 - as above
         perturbed=any(monitor.perturbs for monitor in monitors),
         failure=failure,
         log_bytes=None if written_before is None or written is None else max(written - written_before, 0),
+        unloaded_unix_ns=unloaded_unix_ns,
         failed_monitors=failures_of(monitors),
     )
+
+
+def _watch_unloaded(traffic: Traffic, *, keep_interrupted: bool) -> tuple[int, int] | None:
+    """Let monitors watch the server for a tenth of the load's time, 0.25 to 2 s, while nothing loads it.
+
+    Returns when that began and ended; None if Ctrl-C ended it and the load is kept all the same.
+    """
+    try:
+        time.sleep(CLOSES_S)
+        began_unix_ns = time.time_ns()
+        time.sleep(min(max(UNLOADED_S[0], traffic.seconds / 10), UNLOADED_S[1]))
+    except KeyboardInterrupt:
+        if keep_interrupted:
+            return None
+        raise
+    return began_unix_ns, time.time_ns()
 
 
 def follow_server(server: RunningServer, monitors: Sequence[Monitor], pids: tuple[int, ...]) -> None:

@@ -451,6 +451,25 @@ def test_a_hundredth_of_a_core_while_others_are_loaded_is_idle_work(idle_ms: flo
     assert "idle-work" not in said(with_slices(*instant, cores=0))
 
 
+@pytest.mark.parametrize(("idle_ms", "found"), [(4, False), (6, True)])
+def test_a_server_that_needs_more_without_load_than_its_requests_add(idle_ms: int, *, found: bool) -> None:
+    slices = [slice_of(at, cpu_ns=tuple(10 * MS if own == at else idle_ms * MS for own in range(3))) for at in range(3)]
+    duet = with_slices(*slices, slice_of(0, cpu_ns=()))
+    assert grades(duet).get("standing-cost") == (Grade.NOTE if found else None)
+    if found:
+        before, after = said(duet)["standing-cost"]
+        assert before.startswith(
+            f"Without load, {duet.names[0]} used 6% of a core. At this rate that is 60.0 µs of its 100 µs"
+        )
+        assert after.startswith(f"Without load, {duet.names[1]} used 6% of a core.")
+        ran = [start(servers=(None, FACTS, None), traffic=traffic_of(slices))] * 5
+        assert "standing-cost" not in said(seen(*ran)), "its control is the same process"
+    unused = [slice_of(at, cpu_ns=tuple(0 if own == at else 6 * MS for own in range(3))) for at in range(3)]
+    assert "standing-cost" not in said(with_slices(*unused))
+    unanswered = [slice_.model_copy(update={"completed": 0}) for slice_ in slices]
+    assert "standing-cost" not in said(with_slices(*unanswered))
+
+
 @pytest.mark.parametrize(("busy_ms", "found"), [(81, False), (79, True)])
 def test_a_fifth_of_the_cores_idle_limits_a_comparison_of_rates(busy_ms: int, *, found: bool) -> None:
     slices = [slice_of(at, cpu_ns=tuple(busy_ms * MS if own == at else 0 for own in range(3))) for at in range(3)]

@@ -270,3 +270,43 @@ def test_a_protocol_that_could_not_be_seen_is_a_note() -> None:
 def test_a_certificate_that_a_proxy_should_not_accept_is_a_warning() -> None:
     message = "The proxy proxy.front accepted a certificate that is not valid: certificate has expired."
     assert through(hop(certificate="certificate has expired")) == [("upstream-certificate", Grade.WARN, message)]
+
+
+def unloaded(share: float, *, busy: float = 0.1) -> list[str]:
+    """What is said of a server that used that share of a core in the second after the load, and `busy` under it."""
+    recording = simulated_recording(UNIFORM, replace(GOOD, server_busy=busy))
+    assert recording.traffic is not None
+    began = recording.traffic.window_unix_ns[1] + 10**9
+    cpu = recording.find("cpu_ns", "server")
+    assert cpu is not None
+    later = tuple(range(began, began + 10**9 + 1, 10**8))
+    values = tuple(cpu.values[-1] + share * (at - began) for at in later)
+    longer = {"times_unix_ns": (*cpu.times_unix_ns, *later), "values": (*cpu.values, *values)}
+    series = (cpu.model_copy(update=longer), *(line for line in recording.series if line is not cpu))
+    watched = {"series": series, "unloaded_unix_ns": (began, began + 10**9)}
+    seen = judge(UNIFORM, recording.model_copy(update=watched))
+    return [finding.message for finding in seen if finding.kind == "standing-cost"]
+
+
+def test_a_server_that_works_without_load_is_told_from_what_requests_add() -> None:
+    assert unloaded(0.049) == []
+    assert unloaded(0.06) == [
+        (
+            "Without load, the server used 6% of a core. At this rate that is 12.0 µs of its 20.0 µs of CPU time per "
+            "request: a request adds 8.00 µs."
+        )
+    ]
+    assert "20.0 µs of its 20.0 µs" in unloaded(0.3)[0], "requests cost no less than nothing"
+    assert unloaded(0.0009, busy=0.001) == [], "that is nothing"
+    assert len(unloaded(0.0011, busy=0.001)) == 1
+    assert "standing-cost" not in raised(UNIFORM), "nobody looked"
+
+
+def test_what_a_server_uses_without_load_is_known_where_it_was_sampled() -> None:
+    recording = simulated_recording(UNIFORM, GOOD)
+    assert recording.traffic is not None
+    ended = recording.traffic.window_unix_ns[1] + 10**12
+    late = recording.model_copy(update={"unloaded_unix_ns": (ended, ended + 10**9)})
+    assert late.unloaded_cores() is None
+    assert late.model_copy(update={"series": ()}).unloaded_cores() is None
+    assert recording.unloaded_cores() is None

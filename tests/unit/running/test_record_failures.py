@@ -231,6 +231,55 @@ def test_usage_is_told_after_each_interval() -> None:
     assert len(told) == len(found.traffic.intervals)
 
 
+class Slept:
+    """What `time.sleep` was asked for; it ends at once, by Ctrl-C if so wanted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, interrupted: bool = False) -> None:
+        self.seconds = list[float]()
+        self._interrupted = interrupted
+        monkeypatch.setattr(record.time, "sleep", self)
+
+    def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        if self._interrupted:
+            raise KeyboardInterrupt
+
+
+AFTER = LoadOptions(log=Path("unused"), looks_after=True)
+
+
+@pytest.mark.parametrize(("load_s", "after_s"), [(1, 0.25), (5, 0.5), (20, 2.0), (60, 2.0)])
+def test_a_server_is_watched_without_load_for_a_tenth_of_the_loads_time(
+    monkeypatch: pytest.MonkeyPatch, load_s: int, after_s: float
+) -> None:
+    slept = Slept(monkeypatch)
+    cell = CELL.model_copy(update={"load": CELL.load.lasting(load_s * SECOND)})
+    found = made(FakeDriver([]), Usage([]), cell=cell, options=AFTER)
+    assert slept.seconds == [record.CLOSES_S, pytest.approx(after_s)]
+    assert found.unloaded_unix_ns is not None
+    assert found.unloaded_unix_ns[0] <= found.unloaded_unix_ns[1]
+
+
+def test_nobody_waits_without_load_for_what_is_not_read_or_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept = Slept(monkeypatch)
+    assert made(FakeDriver([]), FakeMonitor([]), options=AFTER).unloaded_unix_ns is None
+    assert made(FakeDriver([]), Usage([])).unloaded_unix_ns is None
+    traffic = simulated_recording(CELL).traffic
+    assert traffic is not None
+    assert slept.seconds == []
+    error = NoResultError("it ended", hint="h", traffic=traffic)
+    assert made(FakeDriver([], error=error), Usage([]), options=AFTER).unloaded_unix_ns is None
+
+
+def test_ctrl_c_after_the_load_loses_nothing_where_loads_may_end_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    Slept(monkeypatch, interrupted=True)
+    found = made(FakeDriver([]), Usage([]), options=replace(AFTER, keep_interrupted=True))
+    assert found.traffic is not None
+    assert found.unloaded_unix_ns is None
+    with pytest.raises(KeyboardInterrupt):
+        made(FakeDriver([]), Usage([]), options=AFTER)
+
+
 @dataclass
 class Profiler(FakeMonitor):
     """Notes when it samples."""

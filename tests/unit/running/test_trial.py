@@ -11,18 +11,20 @@ from redline.model import (
     AttachedServer,
     FixedWork,
     Interval,
+    Load,
+    Open,
     PlannedTrial,
     ProfileFacts,
     Recording,
     Traffic,
     Variant,
 )
-from redline.ports import Endpoint, Launch, Placement
-from redline.running import trial
+from redline.ports import Endpoint, Launch, Placement, ServerUsage
+from redline.running import record, trial
 from redline.running.record import Tools, verify
 from redline.running.trial import TrialOptions, run_trial
 from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeMonitor, FakeServer
-from tests.fakes.recordings import simulated_cell
+from tests.fakes.recordings import SATURATE, simulated_cell
 
 CELL = simulated_cell()
 PLANNED = PlannedTrial(cell_id=CELL.id, round=1, position=7, seed=42)
@@ -71,6 +73,28 @@ def test_its_caller_may_act_before_and_after_the_load_while_the_server_runs(tmp_
     run_trial(PLANNED, CELL, failed, tmp_path, options)
     assert events == ["start", "verify", "recorded at 127.0.0.1:8080", "stop"]
     assert recorded[-1].failure is not None
+
+
+class Usage(FakeMonitor):
+    """A monitor that knows what a server uses."""
+
+    def usage(self) -> ServerUsage:
+        return ServerUsage(0, 0, None)
+
+
+@pytest.mark.parametrize("saturates", [False, True])
+def test_a_server_that_its_load_leaves_idle_is_watched_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, saturates: bool
+) -> None:
+    slept = list[float]()
+    monkeypatch.setattr(record.time, "sleep", slept.append)
+    quiet = Load(name="quiet", shape=Open(rate_per_s=100, connections=4), duration_ns=10**9)
+    cell = simulated_cell(load=SATURATE if saturates else quiet)
+    assert cell.load.saturates is saturates
+    tools = Tools(FakeLauncher([]), FakeDriver([]), lambda _server: (Usage([]),), Placement())
+    recording = run_trial(PlannedTrial(cell_id=cell.id, round=0, position=0, seed=1), cell, tools, tmp_path)
+    assert (recording.unloaded_unix_ns is None) is saturates
+    assert (not slept) is saturates
 
 
 def test_the_speed_of_the_cores_is_measured_before_and_after_the_load(tmp_path: Path) -> None:
