@@ -217,12 +217,12 @@ def test_no_byte_is_seen_before_it_was_sent(oracle: Path) -> None:
 @pytest.mark.upper_bound
 @pytest.mark.parametrize("http", VERSIONS)
 def test_first_and_last_bytes_are_seen_when_they_were_sent(oracle: Path, http: HttpVersion) -> None:
-    """As a plain client sees them, within 20 us: what is left is the way, and the machine's sleep.
+    """As a plain client sees them, within 20 us, or a fifth of its own distance from the truth on a slow machine.
 
-    The medians of three tries are judged, because the machine may do something else during one of them. A try counts
-    if a plain client saw the same before and after it.
+    What is left is the way, and the machine's sleep. The medians of three tries are judged, because the machine may do
+    something else during one of them. A try counts if a plain client saw the same before and after it.
     """
-    first, last = list[float](), list[float]()
+    first, last, plain = list[float](), list[float](), list[float]()
     for _ in range(TRIES):
         if len(first) == CALM:
             break
@@ -234,8 +234,10 @@ def test_first_and_last_bytes_are_seen_when_they_were_sent(oracle: Path, http: H
         if max(abs(before.first - after.first), abs(before.last - after.last)) <= 10 * US:
             first.append(ours.first - (before.first + after.first) / 2)
             last.append(ours.last - (before.last + after.last) / 2)
+            plain.append((before.first + after.first) / 2)
     if len(first) < CALM:
         reason = f"a plain client's own medians differ by more than 10 us in {TRIES - len(first)} of {TRIES} tries"
         pytest.skip(f"this machine is too noisy now: {reason}")
-    assert abs(statistics.median(first)) <= 20 * US, first
-    assert abs(statistics.median(last)) <= 20 * US, last
+    bound = max(20 * US, statistics.median(plain) / 5)
+    assert abs(statistics.median(first)) <= bound, (first, plain)
+    assert abs(statistics.median(last)) <= bound, (last, plain)
