@@ -138,13 +138,14 @@ def _section(three: tuple[str, str, str], all_of: str, report: AnyReport, furthe
 
 
 def _measured_beside(report: AnyReport) -> str:
-    """What other labs measured at the same time, also where it hardly changed the numbers."""
+    """What other labs measured at the same time, also where it hardly changed the numbers: each lab once."""
     if isinstance(report, LimitReport):
         findings = [finding for cell in report.cells for finding in cell.findings]
     else:
         findings = [finding for of_cell in report.findings.values() for finding in of_cell]
-    said = dict.fromkeys(finding.message for finding in findings if finding.kind == machine.other_load.kind)
-    return " ".join(list(said)[:_MOST_BESIDE])
+    beside = [finding.message for finding in findings if finding.kind == machine.other_load.kind]
+    said = {message.partition(";")[0]: message for message in reversed(beside)}
+    return " ".join(list(reversed(said.values()))[:_MOST_BESIDE])
 
 
 def _limits(report: Report) -> str:

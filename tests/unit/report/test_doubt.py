@@ -88,6 +88,12 @@ def test_what_else_measured_is_named_also_by_a_note() -> None:
         for cell in report.cells
     )
     assert said(report.model_copy(update={"cells": cells}))[-1] == f"What else measured: {message}"
+    busy = [
+        finding("other-load", Grade.NOTE, f"{lab} ran; others used {share}.", "", "c") for lab in "ab" for share in "79"
+    ]
+    several = tuple(cell.model_copy(update={"findings": tuple(busy)}) for cell in report.cells)
+    labs = said(report.model_copy(update={"cells": several}))[-1]
+    assert labs == "What else measured: a ran; others used 7. b ran; others used 7.", "each once"
     search = limits.by_hand()
     searched = tuple(cell.model_copy(update={"findings": cells[0].findings}) for cell in search.cells)
     (section,) = limit_caveats(search.model_copy(update={"cells": searched}))
