@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import FindingKind, Grade, Report
+from redline.model.limits import LimitReport
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline
 
@@ -124,6 +125,19 @@ def test_whose_cores_are_full_is_reported(
     if kind not in kinds and (not all_pinned(redline) or kinds & OTHERS_ARE_HERE):
         pytest.skip(f"server and engine did not have their cores to themselves: {', '.join(sorted(kinds)) or 'shared'}")
     assert kind in kinds
+
+
+def test_a_pool_of_workers_is_counted(redline: Redline) -> None:
+    command = f"{sys.executable} {SERVER} {{port}} pooled"
+    done = redline(
+        "limit", command, "--objective", "p99 < 50ms", "-d", "1s", "--warmup", "1s", "--trials", "0", "--json"
+    )
+    (cell,) = LimitReport.model_validate_json(done.out).cells
+    kinds = {finding.kind for finding in cell.findings}
+    pools = [finding.message for finding in cell.findings if finding.kind == "pool-of-workers"]
+    if not pools and kinds & OTHERS_ARE_HERE:
+        pytest.skip(f"others took turns with the server: {', '.join(sorted(kinds & OTHERS_ARE_HERE))}")
+    assert "a pool of 4 workers" in pools[0]
 
 
 def test_a_server_that_works_without_requests_is_told_from_their_cost(redline: Redline, oracle: Path) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from redline.findings.machine import much_stolen
     from redline.findings.repeated import Gathered, gathered, merged_by_text, named
     from redline.findings.rules import Rule
+    from redline.findings.signatures import Pace
     from redline.findings.table import RULES
     from redline.findings.trial import (
         is_valid,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         judge_cell,
         judge_duet,
         judge_probe,
+        judge_search,
         judge_server,
         judge_starts,
         judge_trial,

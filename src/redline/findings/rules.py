@@ -41,9 +41,9 @@ WANTED_BEYOND = 100
 HOLDS = 1.0
 """The value of what holds or does not: above every limit of a share."""
 
-When = Literal["trial", "traffic", "requests", "runtime", "answers", "cell", "among", "duet"]
+When = Literal["trial", "traffic", "requests", "runtime", "answers", "cell", "among", "duet", "search"]
 """What a judge needs: a trial; its traffic; due requests; also the runtime's facts; right answers; a cell; a server
-among others; a duet."""
+among others; a duet; all probes of a search."""
 Probes = Literal["", "all", "first"]
 """The probes of a search that a rule also judges."""
 

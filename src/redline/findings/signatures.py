@@ -1,11 +1,16 @@
-"""Findings about known patterns in response times: multiples of a timer."""
+"""Findings about known patterns in response times: multiples of a timer, a pool of workers."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from redline.findings.machine import server_share
 from redline.findings.rules import Observation, Rule
-from redline.model import Traffic
-from redline.quantities import duration, percent
+from redline.lazily import dataclass
+from redline.model import Histogram, Recording, Traffic
+from redline.quantities import duration, percent, rate, significant
+from redline.stats import Trial
 from redline.stats.gaps import FEWEST_BESIDE
 
 MS = 1_000_000
@@ -19,6 +24,12 @@ _SCREENED = 1.01
 _FITS = 0.95
 """The least share of the times from half a period on that are near a multiple."""
 _OF_A_MULTIPLE = 0.05
+_LIGHT = 0.3
+"""Up to this share of what a server answers at most, three of four requests find even a single worker free."""
+_ALIKE = 1.25
+"""How much longer than half of the requests three quarters of them may take, if all are the same work."""
+_WHOLE = 0.15
+"""How far from a whole number a number of workers may be to be that number, as is."""
 
 
 @Rule("timer-multiples", when="answers", note=0.2)
@@ -79,3 +90,51 @@ def _multiples(values: NDArray[np.int64], counts: NDArray[np.int64], period_ns: 
     }
     many = [count for count in by_multiple.values() if count >= max(FEWEST_BESIDE, _OF_A_MULTIPLE * n)]
     return by_multiple if len(many) > 1 else {}
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a server answered in a probe of a search; `busy` is the share of its cores that it used, None if unknown."""
+
+    overloaded: bool
+    answered_per_s: float
+    response: Histogram
+    busy: float | None
+
+    @classmethod
+    def of(cls, recording: Recording, response: Histogram, answered_per_s: float, *, overloaded: bool) -> "Pace":
+        """The pace in a recorded probe."""
+        return cls(overloaded, answered_per_s, response, server_share(Trial(recording)))
+
+
+@Rule("pool-of-workers", when="search", note=0.5)
+def pool_of_workers(paces: Sequence[Pace]) -> Observation | None:
+    """Idle cores of an overloaded server, of which a probe at no more than 30% of what it answers is known.
+
+    The rate at which it answers, times the time that a request takes under light load, is how many it works on at once
+    (Little's law). With idle cores, something lets no more through: a pool of workers, threads or connections.
+
+    Advice: Enlarge the pool, or shorten what its workers wait for.
+    """
+    full = max((pace for pace in paces if pace.overloaded), key=lambda pace: pace.answered_per_s, default=None)
+    light = min(
+        (pace for pace in paces if not pace.overloaded and pace.response.count >= FEWEST_BESIDE),
+        key=lambda pace: pace.answered_per_s,
+        default=None,
+    )
+    if full is None or full.busy is None or light is None or light.answered_per_s > _LIGHT * full.answered_per_s:
+        return None
+    half_ns, most_ns = light.response.quantile_ns(0.5), light.response.quantile_ns(0.75)
+    at_once = full.answered_per_s * half_ns / 1e9
+    if most_ns > _ALIKE * half_ns or at_once < 1 - _WHOLE:
+        return None
+    whole = round(at_once)
+    workers = str(whole) if abs(at_once - whole) <= _WHOLE else f"about {significant(at_once, 2)}"
+    one = workers == "1"
+    message = (
+        f"The server answers no more than {rate(full.answered_per_s)}, and uses {percent(full.busy)} of its cores then."
+        f" Under light load a request takes {duration(half_ns)}, so it works on {workers} at a time: "
+        + ("a single worker, or a lock," if one else f"a pool of {workers} workers, threads or connections,")
+        + " its own or of what it waits for."
+    )
+    return Observation(1 - full.busy, message)

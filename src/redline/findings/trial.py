@@ -9,6 +9,7 @@ from redline.findings.duet import SeenDuet
 from redline.findings.failed import trial_failed
 from redline.findings.load import rate_missed
 from redline.findings.rules import Judge, When
+from redline.findings.signatures import Pace
 from redline.findings.table import JUDGES, RULES
 from redline.model import Cell, Failure, Finding, FindingKind, Grade, Recording, ServerFacts
 from redline.stats import Trial
@@ -58,6 +59,11 @@ def judge_starts(cell: Cell, servers: Sequence[ServerFacts]) -> tuple[Finding, .
     """The findings about the starts of a search's server, by the facts of each start."""
     said = observe_kept(cell.variant.entry.name, servers)
     return tuple(kept_services.findings(said, cell.id, None)) if said is not None else ()
+
+
+def judge_search(cell: Cell, paces: Sequence[Pace]) -> tuple[Finding, ...]:
+    """The findings that only several probes of a search show together."""
+    return _findings(_judges_of("search"), {"paces": paces}, cell.id)
 
 
 def judge_cell(

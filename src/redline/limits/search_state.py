@@ -10,7 +10,7 @@ from itertools import chain
 
 from redline.analysis.own_servers import own_server
 from redline.analysis.percentiles import journey_report
-from redline.findings import judge_probe, judge_server, judge_starts
+from redline.findings import Pace, judge_probe, judge_search, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
 from redline.limits.answers import (
     answer,
@@ -68,6 +68,7 @@ from redline.search.client import (
     stolen,
 )
 from redline.search.curve import CURVE_SHARES, curve, rates_for_curve
+from redline.search.evidence import overloaded
 from redline.search.overload import OverloadPlan, judge_overload, overload_plan
 from redline.search.stretch import FEWEST, SPAN, asked_stretch, at_rate, at_speed, stretch_of
 
@@ -104,6 +105,7 @@ class SearchState:
     _build: tuple[str, str] = ("", "")
     _host: str = ""
     _encoded: dict[str, None] = field(default_factory=dict)
+    _paces: list[Pace] = field(default_factory=list)
     _servers: dict[int, ServerFacts] = field(default_factory=dict)
     """The server of each start."""
 
@@ -331,7 +333,11 @@ class SearchState:
             limits=tuple(answer(limit, self.search, seen) for limit in answers) if self.search.evidence else (),
             probes=tuple(self.probes),
             starts=tuple(self.starts),
-            findings=(*self.findings, *judge_starts(self.cell, tuple(self._servers.values()))),
+            findings=(
+                *self.findings,
+                *judge_starts(self.cell, tuple(self._servers.values())),
+                *judge_search(self.cell, self._paces),
+            ),
             loads=tuple(self.made),
         )
         return with_curve(limit, self._beyond(step))
@@ -403,6 +409,10 @@ class SearchState:
         if not self.probes:  # findings about the server itself concern no single probe
             doubts = judge_server(self.cell, made.recording)
             self.findings.extend(finding.about(self.cell.id, None) for finding in doubts)
+        if evidence.is_queue and not (evidence.client or evidence.requests or evidence.messages):
+            full = overloaded(evidence)
+            pace = Pace.of(made.recording, evidence.response, evidence.answered_per_s, overloaded=full)
+            self._paces.append(pace)
         findings = self._probe_findings(made)
         self.findings.extend(findings)
         evidence = disturbed(evidence, findings, self.objectives, patient=made.retries_left > 0)

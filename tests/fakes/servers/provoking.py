@@ -65,6 +65,18 @@ def waiting(listener: socket.socket) -> None:
     Threads(listener, answer).serve()
 
 
+def pooled(listener: socket.socket) -> None:
+    """Four workers, each of which waits 10 ms for something else."""
+    workers = threading.Semaphore(4)
+
+    def answer() -> bytes:
+        with workers:
+            time.sleep(0.01)
+        return b"ok"
+
+    Threads(listener, answer).serve()
+
+
 def chatty(listener: socket.socket) -> None:
     """Logs every request, as with a log level that nobody set."""
 

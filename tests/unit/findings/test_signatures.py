@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from redline.findings import judge, signatures
+from redline.findings import Pace, judge, judge_search, signatures
 from redline.model import Finding, Grade, Histogram, Recording
 from redline.model.traffic import Outcomes
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
@@ -82,3 +82,51 @@ def test_no_period_that_fits_is_ruled_out_before_it_is_looked_at() -> None:
             assert fitting <= set(signatures._possible(values, counts))
             patterns += len(fitting)
     assert patterns > 100
+
+
+TEN_MS = Histogram.of([10 * MS] * 30)
+
+
+def paces(workers: float = 4, *, busy: float | None = 0.1, light: float = 0.2, times: Histogram = TEN_MS) -> list[Pace]:
+    """Probes of a server with a pool of these workers, each of which a request holds for 10 ms."""
+    most = workers / 0.01
+    late = Histogram.of([500 * MS] * 100)
+    return [
+        Pace(overloaded=True, answered_per_s=0.9 * most, response=late, busy=0.01),
+        Pace(overloaded=True, answered_per_s=most, response=late, busy=busy),
+        Pace(overloaded=False, answered_per_s=0.9 * most, response=late, busy=0.09),
+        Pace(overloaded=False, answered_per_s=light * most, response=times, busy=0.02),
+    ]
+
+
+def pooled(*args: float, **changed: object) -> list[str]:
+    return [finding.message for finding in judge_search(CELL, paces(*args, **changed))]  # type: ignore[arg-type]
+
+
+def test_a_pool_of_workers_is_counted_by_what_it_answers_at_most() -> None:
+    (finding,) = judge_search(CELL, paces(4))
+    assert (finding.kind, finding.grade, finding.position) == ("pool-of-workers", Grade.NOTE, None)
+    assert finding.message == (
+        "The server answers no more than 400 /s, and uses 10% of its cores then. Under light load a request takes "
+        "10.0 ms, so it works on 4 at a time: a pool of 4 workers, threads or connections, its own or of what it "
+        "waits for."
+    )
+    assert "works on 1 at a time: a single worker, or a lock, its own" in pooled(1)[0]
+    assert "works on 1 at a time" in pooled(0.9)[0]
+    assert "a pool of about 4.5 workers" in pooled(4.5)[0]
+    assert "a pool of about 120 workers" in pooled(123.4)[0]
+
+
+def test_no_pool_is_seen_where_another_cause_is_as_likely() -> None:
+    assert pooled(4, busy=0.49) != []
+    assert pooled(4, busy=0.51) == [], "its cores may limit it"
+    assert pooled(4, busy=None) == []
+    assert pooled(4, light=0.3) != []
+    assert pooled(4, light=0.31) == [], "requests may wait there already"
+    assert pooled(0.84) == [], "less than one at a time: a rate limit, or a quota"
+    assert pooled(4, times=Histogram.of([10 * MS] * 6 + [13 * MS] * 14)) != [], "13 ms are the median"
+    assert pooled(4, times=Histogram.of([10 * MS] * 11 + [13 * MS] * 9)) == [], "requests are not the same work"
+    assert pooled(4, times=Histogram.of([10 * MS] * 11 + [12.4 * MS] * 9)) != []
+    assert pooled(4, times=Histogram.of([10 * MS] * 4)) == [], "too few to know"
+    assert judge_search(CELL, [pace for pace in paces() if pace.overloaded]) == ()
+    assert judge_search(CELL, [pace for pace in paces() if not pace.overloaded]) == ()
