@@ -9,10 +9,11 @@ from redline.asking import places
 from redline.asking.written import NO_CATALOGUE, plain
 from redline.errors import UsageError
 from redline.lazily import dataclass
-from redline.model import ServerEntry
+from redline.model import OptionValue, ServerEntry
+from redline.model.catalogue import is_among, option_text
 from redline.suite import Catalogue, load_catalogue
 
-_FULL_NAME = re.compile(r"[a-z][a-z0-9_-]*\.[a-z][a-z0-9_-]*(@[A-Za-z0-9._-]+)?")
+_FULL_NAME = re.compile(r"[a-z][a-z0-9_-]*\.[a-z][a-z0-9_-]*(@[A-Za-z0-9._-]+)?(\+[a-z][A-Za-z0-9_-]*=[^+\s]+)*")
 
 Origin = Literal["redline.yaml", "catalogue", "built-in"]
 """The place where a server is defined: the user's file, the user's catalogue, or ours."""
@@ -55,19 +56,38 @@ def read_catalogues(near: Path | None = None) -> Catalogues:
 
 
 def named_in(targets: Iterable[str]) -> Catalogue:
-    """The servers of the catalogues near the current folder that are named, such as `vertx.vanilla@5`.
+    """The servers of the catalogues near the current folder by how they are named: `vertx.vanilla@5+interceptor=off`.
 
-    Raises UsageError for a version that such a server has not.
+    Raises UsageError for a version or an option that such a server has not.
     """
-    named = {target for target in targets if _FULL_NAME.fullmatch(target)}
+    named = {target: target.partition("+")[0] for target in sorted(targets) if _FULL_NAME.fullmatch(target)}
     servers = read_catalogue(Path("suite.yaml")).servers if named else {}
-    for target in sorted(named - servers.keys()):
-        server, at, version = target.partition("@")
-        if at and server in servers:
+    for target, name in named.items():
+        server, at, version = name.partition("@")
+        if at and server in servers and name not in servers:
             others = ", ".join(name for name in servers if name.startswith(f"{server}@"))
             hint = f"there is {others}" if others else "its server.yaml names no `versions`"
             raise UsageError(f"{server} has no version {version}", hint=hint)
-    return Catalogue(servers={name: entry for name, entry in servers.items() if name in named})
+        if name in servers:
+            options_in(target, servers[name])
+    return Catalogue(servers={target: servers[name] for target, name in named.items() if name in servers})
+
+
+def options_in(target: str, entry: ServerEntry) -> dict[str, OptionValue]:
+    """The options that a target gives a server of the catalogue, but its defaults. Raises UsageError for others."""
+    options = dict[str, OptionValue]()
+    for written in target.split("+")[1:]:
+        name, _, text = written.partition("=")
+        if name not in entry.options:
+            hint = f"it has {', '.join(sorted(entry.options))}" if entry.options else "it has none"
+            raise UsageError(f"{entry.name} has no option `{name}`", hint=hint)
+        option = entry.options[name]
+        value = next((value for value in option.values if option_text(value) == text), text)
+        if not entry.takes(name, value):
+            raise UsageError(entry.refusal(name, value), hint="choose one of these, or leave it out")
+        if not is_among(value, (option.default,)):
+            options[name] = value
+    return options
 
 
 def catalogue_of(document: Mapping[str, object], folder: Path) -> Catalogue:

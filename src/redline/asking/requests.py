@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from redline.asking.asks import ComparisonAsk, LoadAsk, RequestAsk, SearchAsk
+from redline.asking.catalogues import options_in
 from redline.asking.imported import TIMES_FILE
 from redline.asking.naming import naming
 from redline.asking.project import (
@@ -25,7 +26,8 @@ from redline.asking.ways import Placed, check_way_values, check_ways_are_used, c
 from redline.asking.written import NO_CATALOGUE, Given
 from redline.driving import secrets
 from redline.errors import UsageError
-from redline.model.catalogue import WORK_TREE, passed_names
+from redline.model import ServerEntry
+from redline.model.catalogue import WORK_TREE, passed_names, slug_text
 from redline.schema.document import Document, Plain
 from redline.schema.document import Path as Steps
 from redline.schema.project import JOURNEY, MIX
@@ -101,9 +103,29 @@ def compared(
     asked = scenarios(ask, path, placed, opens=opened_by(urls))
     document: dict[str, object] = {"servers": servers(targets, ask, placed, known)}
     if len(targets) > 1:
-        name, target = next(iter(targets.items()))
-        document["baseline"] = target if target in known.servers else name
+        document["baseline"] = _baseline(targets, ask, known)
     return document | ({"scenarios": asked} if asked else {})
+
+
+def _baseline(targets: Mapping[str, str], ask: RequestAsk, known: Catalogue) -> str | dict[str, str]:
+    """The first server, as a suite names it; for each other if a server of the catalogue has options.
+
+    A single name would compare variants of equal options.
+    """
+    if not any("+" in target for target in targets.values() if target in known.servers):
+        name, target = next(iter(targets.items()))
+        return target if target in known.servers else name
+    first, *others = (
+        _slug(target, known.servers[target], ask) if target in known.servers else name
+        for name, target in targets.items()
+    )
+    return dict.fromkeys(others, first)
+
+
+def _slug(target: str, entry: ServerEntry, ask: RequestAsk) -> str:
+    options = sorted(options_in(target, entry).items())
+    http = ["http2"] if ask.http2 else []
+    return "+".join([entry.name, *(f"{name}={slug_text(value)}" for name, value in options), *http])
 
 
 def aborted_when(conditions: Sequence[str]) -> dict[str, object]:
@@ -174,8 +196,9 @@ def _server(name: str, target: str, ask: RequestAsk, placed: Placed, known: Cata
     way = reached("", ask, placed)
     if is_command(target):
         return {"command": Given(name, target), "folder": placed("."), **way}
-    if target in known.servers:
-        return {"use": Given(name, target), **way}
+    if (entry := known.servers.get(target)) is not None:
+        options = options_in(target, entry)
+        return {"use": Given(name, entry.name), **({"with": dict(options)} if options else {}), **way}
     return {"revision": Given(name, target), **way}
 
 

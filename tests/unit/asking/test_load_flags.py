@@ -325,6 +325,13 @@ def test_a_server_of_the_catalogue_is_started(given: dict[str, Any], path: str) 
     assert "use: vertx.vanilla@5" in text
 
 
+def test_a_server_of_the_catalogue_is_started_with_options() -> None:
+    suite, text = load_suite(asks.load(url="vertx.vanilla+interceptor=server-log"))
+    (variant,) = suite.variants
+    assert variant.slug == "vertx.vanilla+interceptor=server-log"
+    assert "interceptor: server-log" in text
+
+
 def test_a_version_that_a_server_has_not_is_no_url() -> None:
     with pytest.raises(UsageError, match=r"vertx\.vanilla has no version 9") as caught:
         load_suite(asks.load(url="vertx.vanilla@9"))

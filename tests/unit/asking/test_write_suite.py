@@ -128,3 +128,42 @@ def test_servers_of_the_catalogue_are_named_in_the_suite_and_read_again(command:
     assert [scenario.request.path for scenario in read.scenarios] == ["/path0"]
     builds = [variant.catalogued.catalogue_build.target for variant in read.variants]
     assert builds == ["vertx-vanilla", "vertx-vanilla@5.1.6"]
+
+
+def test_servers_of_the_catalogue_are_named_with_their_options() -> None:
+    done = written("ab", "vertx.vanilla@5", "vertx.vanilla@5+interceptor=server-log")
+    assert done.exit_code == 0, done.exception
+    read = load_suite(FILE, read_catalogue(FILE))
+    off, log = (variant.slug for variant in read.variants)
+    assert (off, log) == ("vertx.vanilla@5", "vertx.vanilla@5+interceptor=server-log")
+    assert (read.baseline_of(off), read.baseline_of(log)) == (None, off)
+    FILE.unlink()
+    threads = ("spring-boot.tomcat+threads=virtual+jdk=25", "spring-boot.tomcat+threads=platform+jdk=25")
+    done = written("ab", *threads, "--http2")
+    assert done.exit_code == 0, done.exception
+    read = load_suite(FILE, read_catalogue(FILE))
+    virtual, platform = (variant.slug for variant in read.variants)
+    assert virtual == "spring-boot.tomcat+jdk=25+threads=virtual+http2"
+    assert platform == "spring-boot.tomcat+jdk=25+http2", "that is the default"
+    assert (read.baseline_of(virtual), read.baseline_of(platform)) == (None, virtual)
+    FILE.unlink()
+    done = written("limit", "--objective", "p99 < 20ms", "rust.axum+routes=1", COMMAND, "rust.axum")
+    assert done.exit_code == 0, done.exception
+    read = load_suite(FILE, read_catalogue(FILE))
+    first, *others = (variant.slug for variant in read.variants)
+    assert first == "rust.axum+routes=1"
+    assert {read.baseline_of(slug) for slug in others} == {first}
+
+
+@pytest.mark.parametrize(
+    ("target", "says", "hint"),
+    [
+        ("vertx.vanilla+log=on", "vertx.vanilla has no option `log`", "it has "),
+        ("vertx.vanilla+interceptor=on", "vertx.vanilla does not take interceptor on, only off, server-log", ""),
+    ],
+)
+def test_what_a_server_of_the_catalogue_does_not_take_is_named(target: str, says: str, hint: str) -> None:
+    done = written("ab", "vertx.vanilla", target)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith(says)
+    assert (done.exception.hint or "").startswith(hint)
