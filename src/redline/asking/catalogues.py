@@ -58,10 +58,12 @@ def read_catalogues(near: Path | None = None) -> Catalogues:
 def named_in(targets: Iterable[str]) -> Catalogue:
     """The servers of the catalogues near the current folder by how they are named: `vertx.vanilla@5+interceptor=off`.
 
-    Raises UsageError for a version or an option that such a server has not.
+    With any, also the scenarios of the catalogues. Raises UsageError for a version or an option that such a server has
+    not.
     """
     named = {target: target.partition("+")[0] for target in sorted(targets) if _FULL_NAME.fullmatch(target)}
-    servers = read_catalogue(Path("suite.yaml")).servers if named else {}
+    everything = read_catalogue(Path("suite.yaml")) if named else NO_CATALOGUE
+    servers = everything.servers
     for target, name in named.items():
         server, at, version = name.partition("@")
         if at and server in servers and name not in servers:
@@ -70,7 +72,8 @@ def named_in(targets: Iterable[str]) -> Catalogue:
             raise UsageError(f"{server} has no version {version}", hint=hint)
         if name in servers:
             options_in(target, servers[name])
-    return Catalogue(servers={target: servers[name] for target, name in named.items() if name in servers})
+    known = {target: servers[name] for target, name in named.items() if name in servers}
+    return Catalogue(servers=known, scenarios=everything.scenarios if known else {})
 
 
 def options_in(target: str, entry: ServerEntry) -> dict[str, OptionValue]:
@@ -93,17 +96,19 @@ def options_in(target: str, entry: ServerEntry) -> dict[str, OptionValue]:
 def catalogue_of(document: Mapping[str, object], folder: Path) -> Catalogue:
     """Return what a document names of the catalogues of a folder: its servers, and the proxies, which routes may name.
 
-    Other servers are left out, so that those of the document may have any name. Nothing is read if nothing is named.
+    With any server come all scenarios. Other servers are left out, so that those of the document may have any name.
+    Nothing is read if nothing is named.
     """
     servers = plain(document)["servers"]
     used = {server["use"] for server in servers if "use" in server}
     has_routes = "routes" in document or any("route" in server for server in servers)
     if not used and not has_routes:
         return NO_CATALOGUE
-    known = read_catalogue(folder / "suite.yaml").servers
-    return Catalogue(
-        servers={name: entry for name, entry in known.items() if name in used or (has_routes and entry.kind == "proxy")}
-    )
+    known = read_catalogue(folder / "suite.yaml")
+    named = {
+        name: entry for name, entry in known.servers.items() if name in used or (has_routes and entry.kind == "proxy")
+    }
+    return Catalogue(servers=named, scenarios=known.scenarios if used else {})
 
 
 def read_catalogue(near: Path) -> Catalogue:

@@ -20,6 +20,7 @@ from redline.asking.requests import (
     referenced,
     replayed,
     scenarios,
+    scenarios_named,
     servers,
     settings,
 )
@@ -92,7 +93,13 @@ def _asked(ask: LoadAsk, placed: Placed) -> dict[str, object]:
         entry = known.servers.get(ask.server)
         otherwise = entry.ready.path if entry else "/"
         path = path_of({}, otherwise if ask.path is None else ask.path)
-        *_, asked = scenarios(ask, path, placed)
+        named = scenarios_named({"server": ask.server}, ask, known)
+        if len(named) > 1:
+            message = (
+                part("scenarios", ",".join(ask.scenarios)) + f": a load takes one scenario, and these are {len(named)}"
+            )
+            raise UsageError(message, hint="`redline run` measures several")
+        *_, asked = named or scenarios(ask, path, placed)
         return {"servers": servers({"server": ask.server}, ask, placed, known), "scenarios": [asked]}
     if ask.path is not None:
         raise UsageError(part("path", ask.path) + " is for a command", hint="write it into the URL")

@@ -148,7 +148,8 @@ def default_budget(servers: int, parts: int) -> str:
 def parts_of(written: object, globs: Sequence[str]) -> int:
     """Count the scenarios or loads of a document that globs select; all without globs, and at least 1."""
     named = plain(written)
-    names = [*named] if isinstance(named, dict) else [str(item["name"]) for item in named]
+    items = named if isinstance(named, list) else []
+    names = [*named] if not items else [str(item["name"] if isinstance(item, dict) else item) for item in items]
     chosen = [name for name in names if not globs or any(fnmatchcase(name, glob) for glob in globs)]
     return max(len(chosen), 1)
 

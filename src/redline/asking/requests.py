@@ -100,11 +100,25 @@ def compared(
     if urls and has_project and path and path.value == "/":
         path = None  # the URL names only the server, and redline.yaml the requests
     path = path or (None if has_project else Given(part("path", "/"), "/"))
-    asked = scenarios(ask, path, placed, opens=opened_by(urls))
+    asked = scenarios_named(targets, ask, known) or scenarios(ask, path, placed, opens=opened_by(urls))
     document: dict[str, object] = {"servers": servers(targets, ask, placed, known)}
     if len(targets) > 1:
         document["baseline"] = _baseline(targets, ask, known)
     return document | ({"scenarios": asked} if asked else {})
+
+
+def scenarios_named(targets: Mapping[str, str], ask: RequestAsk, known: Catalogue) -> list[object]:
+    """The scenarios of the catalogue that are selected, if all servers are of it; empty where a request is described.
+
+    Raises UsageError.
+    """
+    if not ask.scenarios or describes_requests(ask) or not known.servers.keys() >= {*targets.values()}:
+        return []
+    if other := next((glob for glob in ask.scenarios if not fnmatch.filter(known.scenarios, glob)), None):
+        hint = suggest(other, known.scenarios, "the catalogue has")
+        raise UsageError(part("scenarios", other) + ": there is no such scenario", hint=hint)
+    names = [name for name in known.scenarios if any(fnmatch.fnmatchcase(name, glob) for glob in ask.scenarios)]
+    return [Given(part("scenarios", ",".join(ask.scenarios)), name) for name in names]
 
 
 def _baseline(targets: Mapping[str, str], ask: RequestAsk, known: Catalogue) -> str | dict[str, str]:

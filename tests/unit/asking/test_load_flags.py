@@ -332,6 +332,12 @@ def test_a_server_of_the_catalogue_is_started_with_options() -> None:
     assert "interceptor: server-log" in text
 
 
+def test_a_scenario_of_the_catalogue_is_selected() -> None:
+    suite, _ = load_suite(asks.load(url="vertx.vanilla", scenarios=("PostBytes",)))
+    (scenario,) = suite.scenarios
+    assert (scenario.name, scenario.request.method) == ("PostBytes", "POST")
+
+
 def test_a_version_that_a_server_has_not_is_no_url() -> None:
     with pytest.raises(UsageError, match=r"vertx\.vanilla has no version 9") as caught:
         load_suite(asks.load(url="vertx.vanilla@9"))

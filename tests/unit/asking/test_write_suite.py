@@ -167,3 +167,33 @@ def test_what_a_server_of_the_catalogue_does_not_take_is_named(target: str, says
     assert isinstance(done.exception, UsageError)
     assert str(done.exception).startswith(says)
     assert (done.exception.hint or "").startswith(hint)
+
+
+@pytest.mark.parametrize("command", [("ab",), ("limit", "--objective", "p99 < 20ms")])
+def test_scenarios_of_the_catalogue_are_selected_for_servers_of_it(command: tuple[str, ...]) -> None:
+    name, *flags = command
+    done = written(name, "vertx.vanilla", "vertx.tapir-future", *flags, "-m", "PostB*,SimpleGet")
+    assert done.exit_code == 0, done.exception
+    read = load_suite(FILE, read_catalogue(FILE))
+    assert [scenario.name for scenario in read.scenarios] == ["SimpleGet", "PostBytes"]
+    if name == "ab":
+        assert read.auto is not None
+        assert read.auto.budget_ns == 120 * 10**9, "a minute for each"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("ab", "vertx.vanilla", "vertx.vanilla@5", "-m", "Nix"), "-m Nix: there is no such scenario"),
+        (("ab", "vertx.vanilla", COMMAND, "-m", "PostBytes"), "-m PostBytes: there is a single request"),
+        (
+            ("ab", "vertx.vanilla", "vertx.vanilla@5", "-m", "PostBytes", "--body", "x"),
+            "-m PostBytes: there is a single",
+        ),
+        (("load", "vertx.vanilla", "-m", "Post*"), "-m Post*: a load takes one scenario, and these are 4"),
+    ],
+)
+def test_scenarios_that_cannot_be_selected_are_refused(words: tuple[str, ...], says: str) -> None:
+    done = written(*words)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith(says)

@@ -140,7 +140,7 @@ def _warn_of_changes(document: Mapping[str, object], here: FromRepository, conso
 
 def _write_suite(ask: ComparisonAsk, file: Path, console: Console) -> None:
     """Write what is asked for as a suite. Raises RedlineError."""
-    if ask.scenarios and ask.requests is None:
+    if ask.scenarios and ask.requests is None and not named_in(ask.targets_named).servers:
         hint = f"select them later: redline run {file} -m {','.join(ask.scenarios)}"
         raise UsageError("-m selects requests of redline.yaml, all of which belong to the suite", hint=hint)
     project, ends = _project(ask), FromRepository(Path.cwd()).ends

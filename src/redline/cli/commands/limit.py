@@ -90,7 +90,7 @@ def _write_suite(flags: LimitFlags, file: Path, console: Console) -> None:
     if project is None and (suites := [target for target in ask.targets if is_suite(target)]):
         raise UsageError(f"{suites[0]} is written already", hint=f"change a copy of it, or leave out {suites[0]}")
     check_targets_are_whole(ask.targets if project is None else ())
-    if ask.scenarios and ask.requests is None:
+    if ask.scenarios and ask.requests is None and not named_in(ask.targets).servers:
         hint = f"select them later: redline limit {file} -m {','.join(ask.scenarios)}"
         raise UsageError("-m selects requests of redline.yaml, all of which belong to the suite", hint=hint)
     sets = read_servers_search(ask, here, project).request.terms.sets
