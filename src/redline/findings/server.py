@@ -72,7 +72,8 @@ def standing_cost(trial: Trial, traffic: Traffic) -> Observation | None:
     used_ns, unloaded = trial.server_cpu_ns, trial.recording.unloaded_cores()
     if not used_ns or unloaded is None:
         return None
-    return observe_standing_cost("the server", used_ns / traffic.seconds / 1e9, unloaded, traffic.rate_per_s)
+    per_s = traffic.counts.completed / traffic.seconds
+    return observe_standing_cost("the server", used_ns / traffic.seconds / 1e9, unloaded, per_s)
 
 
 def observe_standing_cost(name: str, loaded: float, unloaded: float, rate_per_s: float) -> Observation | None:
