@@ -243,7 +243,8 @@ class LoadOptions:
     hosts, if its intervals or blocks are reported during the load. `profiler` is a further monitor, for the
     measurement only. Single requests of the measurement are logged into the folder `request_log`, if one is given.
     `later` names modules that are needed afterwards, to be imported while the server warms up; `module:Model` builds
-    a model's validator too. With `looks_after`, monitors watch the server a moment longer, when nothing loads it.
+    a model's validator too. With `looks_after`, monitors watch a server that its load leaves idle a moment longer,
+    without load.
     """
 
     log: Path

@@ -51,7 +51,8 @@ def lasts_ns(cell: Cell, loads: int, starts: int) -> int:
     longest = SPAN if cell.load.is_replay else 1
     probe_ns = int(cell.load.duration_ns * longest) + min(SETTLE_NS, cell.warmup_ns)
     approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
-    start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
+    load_ns = cell.load.duration_ns + cell.load.unloaded_ns(cell.load.duration_ns)
+    start_ns = expected_trial_ns(cell) - load_ns + approach_ns
     return loads * probe_ns + starts * start_ns
 
 

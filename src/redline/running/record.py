@@ -51,8 +51,6 @@ from redline.wording import part
 DYING_S = 0.5
 CLOSES_S = 0.1
 """How long a server may take to close the load's connections and end their threads."""
-UNLOADED_S = (0.25, 2.0)
-"""How long a server is watched without load, at least and at most: monitors read its CPU time ten times a second."""
 _OF_SOCKETS = frozenset(("listen_drops", "listen_queue", "close_wait"))
 """What the kernel says of a server's sockets, whoever holds them."""
 
@@ -179,8 +177,9 @@ def _record(  # noqa: PLR0913 - as above
         if server.facts is not None and traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.without_server_cpu()
         reads_cpu = any(isinstance(monitor, UsageMonitor) for monitor in monitors)
-        if options.looks_after and reads_cpu and traffic.ended == "complete":
-            unloaded_unix_ns = _watch_unloaded(traffic, keep_interrupted=options.keep_interrupted)
+        unloaded_ns = cell.load.unloaded_ns(traffic.seconds * 1e9) if options.looks_after and reads_cpu else 0
+        if unloaded_ns and traffic.ended == "complete":
+            unloaded_unix_ns = _watch_unloaded(unloaded_ns, keep_interrupted=options.keep_interrupted)
     except DriveError as raised:
         error = raised
         traffic = raised.traffic if isinstance(raised, NoResultError) else None
@@ -212,15 +211,15 @@ def _record(  # noqa: PLR0913 - as above
     )
 
 
-def _watch_unloaded(traffic: Traffic, *, keep_interrupted: bool) -> tuple[int, int] | None:
-    """Let monitors watch the server for a tenth of the load's time, 0.25 to 2 s, while nothing loads it.
+def _watch_unloaded(lasts_ns: int, *, keep_interrupted: bool) -> tuple[int, int] | None:
+    """Let monitors watch the server while nothing loads it. Returns when that began and ended.
 
-    Returns when that began and ended; None if Ctrl-C ended it and the load is kept all the same.
+    None if Ctrl-C ended it and the load is kept all the same.
     """
     try:
         time.sleep(CLOSES_S)
         began_unix_ns = time.time_ns()
-        time.sleep(min(max(UNLOADED_S[0], traffic.seconds / 10), UNLOADED_S[1]))
+        time.sleep(lasts_ns / 1e9)
     except KeyboardInterrupt:
         if keep_interrupted:
             return None

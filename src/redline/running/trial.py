@@ -159,7 +159,7 @@ def run_trial(
                     profiler=profiler,
                     request_log=options.request_log,
                     later=options.later,
-                    looks_after=not cell.load.saturates,
+                    looks_after=True,
                 )
                 before_ns = _fixed_work_ns(tools) if options.has_fixed_work else {}
                 recording = record_load(cell, planned, server, tools, load)

@@ -369,7 +369,8 @@ def _least_loaded_ns(duet: PlannedDuet, cells: Sequence[Cell]) -> int:
 
 def expected_trial_ns(cell: Cell) -> int:
     """The estimated duration of a trial of a cell, in nanoseconds. Conversations go on when the load is over."""
-    return _loaded_ns(cell) + cell.scenario.longest_stream_ns + _overhead_ns(cell)
+    after_ns = cell.scenario.longest_stream_ns + cell.load.unloaded_ns(cell.load.duration_ns)
+    return _loaded_ns(cell) + after_ns + _overhead_ns(cell)
 
 
 def _loaded_ns(cell: Cell) -> int:

@@ -204,7 +204,8 @@ def test_the_expected_length_counts_warm_up_measurement_and_the_runtime(catalogu
     native, jvm = by_slug["fam.plain.Get.saturate"], by_slug["slow.vanilla.Get.saturate"]
     assert expected_trial_ns(native) > 1_250_000_000
     assert expected_trial_ns(jvm) > expected_trial_ns(native)
-    assert expected_trial_ns(by_slug["fam.plain.Get.steady"]) - expected_trial_ns(native) == 1_000_000_000
+    longer_ns = expected_trial_ns(by_slug["fam.plain.Get.steady"]) - expected_trial_ns(native)
+    assert longer_ns == 1_250_000_000, "a server that its load leaves idle is watched without it"
 
 
 @pytest.mark.parametrize(
