@@ -15,6 +15,9 @@ FEWEST_STARTS = 3
 """The minimum, however short the budget: the interval is over starts, and two starts hardly give an interval."""
 _MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
 """Limits for servers that warm up slowly. Servers that are warm sooner get more and shorter starts."""
+_LONGEST_COLD_NS = 180_000_000_000
+"""A long budget lets servers that are not warm by then warm up for longer, rather than start cold more often. Three
+servers on a JVM with a user each, on one core, take two minutes."""
 _LONG_ENOUGH_NS, SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
 """A short budget gives fewer starts, up to the first length, rather than cold starts. The second is the minimum."""
 _LONGER_FOR_ANOTHER_NS = 12_000_000_000
@@ -22,7 +25,7 @@ _LONGER_FOR_ANOTHER_NS = 12_000_000_000
 detected as warm, other servers 2 s."""
 _SHORTEST_WARM_UP_NS = 3_000_000_000
 """The warm-up of all servers of a start for each further scenario: in less time no server is detected as warm."""
-_LONGEST_FIRST_NS = 50_000_000_000
+_LONGEST_FIRST_NS = 90_000_000_000
 """The first scenario of a start compiles, loads and caches most: it gets half of the warm-up, up to this."""
 _MEASURED = 1 / 6
 """The share of a start that is measured, after its warm-ups."""
@@ -51,15 +54,16 @@ def start_times(budget_ns: int, servers: int, parts: int = 1, *, once: bool) -> 
     `parts` is the number of scenario-load pairs that a start measures; `once` is for servers that cannot be started.
     """
     if once:
-        start_ns, measured = budget_ns, _MEASURED_ONCE
+        start_ns = coldest_ns = budget_ns
+        measured = _MEASURED_ONCE
     else:
-        start_ns = min(budget_ns // _MOST_STARTS, _LONGEST_START_NS)
+        others_ns, starts = (parts - 1) * _LONGER_FOR_ANOTHER_NS, _MOST_STARTS if parts == 1 else FEWEST_STARTS
+        start_ns = min(budget_ns // starts, _LONGEST_START_NS + others_ns)
         start_ns = max(start_ns, min(budget_ns // FEWEST_STARTS, _LONG_ENOUGH_NS), SHORTEST_START_NS)
-        longer_ns = _LONGEST_START_NS + (parts - 1) * _LONGER_FOR_ANOTHER_NS
-        start_ns = start_ns if parts == 1 else max(start_ns, min(budget_ns // FEWEST_STARTS, longer_ns))
+        coldest_ns = max(start_ns, min(budget_ns // starts, _LONGEST_COLD_NS + others_ns))
         measured = _MEASURED
     measure_ns = int(start_ns * measured)
-    warmup_ns = start_ns - measure_ns
+    warmup_ns = coldest_ns - measure_ns
     first_ns = warmup_ns if parts == 1 else min(warmup_ns // 2, _LONGEST_FIRST_NS)
     again_ns = 0 if parts == 1 else max((warmup_ns - first_ns) // (parts - 1), _SHORTEST_WARM_UP_NS)
     return StartTimes(first_ns // servers, again_ns // servers, measure_ns // parts // servers)

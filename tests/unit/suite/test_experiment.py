@@ -208,9 +208,11 @@ def test_parallel_duets_of_a_start_have_the_same_cores() -> None:
     [
         (10, 3, 1, 4),
         (60, 3, 1, 20),
-        (600, 3, 1, 60),
+        (300, 3, 1, 60),
+        (600, 3, 1, 120),
+        (3600, 3, 1, 180),
         (300, 3, 12, 101),
-        (720, 3, 12, 192),
+        (720, 3, 12, 240),
         (60, 3, 12, 45),
         (60, 5, 3, 21),
     ],
@@ -254,6 +256,15 @@ def test_twelve_routes_of_a_native_server_in_five_minutes() -> None:
     assert 3 * native.warmup_again_ns > 2 * S
     assert 720 / (40 + 11 * 7 + 36 * jvm.measure_ns / S) > 4.5
     assert 3 * jvm.warmup_again_ns > 7 * S
+
+
+def test_a_long_budget_lets_cold_servers_warm_up_and_measures_warm_ones_no_longer() -> None:
+    minute, ten, hour = (start_times(minutes * 60 * S, 3, once=False) for minutes in (5, 10, 60))
+    assert minute.measure_ns == ten.measure_ns == hour.measure_ns
+    assert [round(3 * times.warmup_ns / S) for times in (minute, ten, hour)] == [50, 110, 170]
+    several = start_times(720 * S, 3, 3, once=False)
+    assert round(3 * several.warmup_ns / S) == 90
+    assert round(3 * several.warmup_again_ns / S) == 50
 
 
 def test_one_scenario_is_warmed_up_once() -> None:
