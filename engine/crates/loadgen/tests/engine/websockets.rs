@@ -158,7 +158,8 @@ fn every_websocket_is_closed_by_a_close_frame() {
         let result = complete(&echoes(with(job, "/target/port", json!(oracle.port))));
         result.are_all("ok");
         let report = oracle.report();
-        assert_eq!(report["closes"], json!({"1000": report["connections"]}));
+        // The load may end while a further connection is being opened.
+        assert_eq!(report["closes"], json!({"1000": report["statuses"]["101"]}));
     }
 }
 
