@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import Report
+from redline.model import DuetRecording, Report, Series
+from redline.storage.runs import RunStore
 from tests.e2e.compared import answer, compared, kinds
 from tests.e2e.conftest import Redline
 from tests.fakes import targets
@@ -17,6 +18,7 @@ from tests.fakes.certificates import Certificate
 pytestmark = pytest.mark.e2e
 
 SHORT = ("--for", "4s")
+KEEPING = Path(__file__).parents[1] / "fakes" / "servers" / "keeping.py"
 PATIENCE_S = 2
 """The timeout of requests to a server that falls silent: on a busy machine right answers too take a while."""
 RIGHT = 200
@@ -84,6 +86,20 @@ def test_answers_that_take_long_say_so_and_which_time_is_enough(redline: Redline
     slow = f"{oracle} fixed --delay 400ms --port {{port}}"
     done = redline("ab", slow, slow, "--for", "4s", "--load", "closed:4")
     done.refused(1, "answers take too long: until all were there, a slice lasted A 4", "hint: give --for ")
+
+
+def test_no_user_waits_for_a_listen_queue_that_is_short(redline: Redline) -> None:
+    """The kernel drops connections that it has no room for; their users wait for 1, 3, 7, … s in the first slice."""
+    command = f"{sys.executable} {KEEPING} {{port}} nothing 2"
+    compared(redline, command, command, "--load", "closed:32", keep="out")
+    made = RunStore(redline.folder / "out").run().duets
+    dropped = [line.values[-1] - line.values[0] for start in made for line in _drops(start)]
+    assert dropped
+    assert set(dropped) == {0}
+
+
+def _drops(start: DuetRecording) -> list[Series]:
+    return [line for own in start.server_series for line in own if line.name == "listen_drops"]
 
 
 @pytest.mark.long

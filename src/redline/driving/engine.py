@@ -106,7 +106,7 @@ class EngineDriver:
         Raises DriveError if the engine cannot be run, refuses the job, or ends without a result, and StoreError if
         its log cannot be written.
         """
-        wanted = self._watching(job(drive), drive.cell, drive.cell.variant)
+        wanted = self._watching(job(drive), drive.cell, drive.cell.variant) | _connecting(drive.cell, drive.endpoint)
         transcript = Transcript(on_interval=drive.on_interval, interval_ns=wanted["interval_ns"])
         ending = self._run(drive, wanted, transcript)
         traffic = transcript.traffic() or _no_result(drive, ending, transcript)
@@ -117,7 +117,9 @@ class EngineDriver:
         transcript = Transcript(on_block=drive.on_block)
         cell = drive.drive.cell
         variants = (cell.variant, *(variant for variant, _ in drive.other_servers))
-        ending = self._run(drive.drive, self._watching(duet_job(drive), cell, *variants), transcript)
+        endpoints = (drive.drive.endpoint, *(endpoint for _, endpoint in drive.other_servers))
+        wanted = self._watching(duet_job(drive), cell, *variants) | _connecting(cell, *endpoints)
+        ending = self._run(drive.drive, wanted, transcript)
         traffic = transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
         return traffic.with_encoded([self._encoded_by(variant, cell) for variant in variants])
 
@@ -171,6 +173,16 @@ class EngineDriver:
             _log.debug("engine: pid %d ended with code %d after %.3f s", process.pid, process.returncode, took_s)
         said, killed = log_tail(drive.log), procfs.oom_kills_since(kills)
         return EngineEnding(process.returncode, said, overdue=overdue.is_set(), memory_kills=killed)
+
+
+def _connecting(cell: Cell, *endpoints: Endpoint) -> dict[str, Any]:
+    """How many connections are opened at once: half of the shortest listen queue, where it has no room for all.
+
+    The kernel drops the others, and their users wait for seconds.
+    """
+    queues = [shortest_queue(*endpoint.address) for endpoint in endpoints if endpoint.address]
+    shortest = min((queue for queue in queues if queue), default=cell.load.connections)
+    return {"connects_at_once": max(1, shortest // 2)} if shortest < cell.load.connections else {}
 
 
 def _no_result(drive: Drive, ending: EngineEnding, transcript: Transcript) -> NoReturn:

@@ -1,4 +1,4 @@
-"""A server that keeps something of each request, or of each connection: `keeping.py PORT HABIT`.
+"""A server that keeps something of each request, or of each connection: `keeping.py PORT HABIT [BACKLOG]`.
 
 A thread answers each connection, so that all else that grows is its habit.
 """
@@ -69,4 +69,4 @@ def serve(port: int, habit: str, backlog: int = 128) -> None:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), sys.argv[2])
+    serve(int(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:]))

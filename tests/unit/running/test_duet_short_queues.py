@@ -1,15 +1,18 @@
 """Servers that close each connection and have a short listen queue are loaded by as many users as they take at once."""
 
+import json
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from redline.analysis import build_report
 from redline.driving.engine import EngineDriver
+from redline.errors import DriveError
 from redline.linux.sockets import shortest_queue
 from redline.model import Cell, Closed, DuetRecording, Load
-from redline.ports import Endpoint, Placement, RunningServer
+from redline.ports import Drive, DuetDrive, Endpoint, LoadOptions, Placement, RunningServer
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools
 from tests.fakes.compared import compared_run, server
@@ -93,3 +96,32 @@ def test_a_queue_counts_where_requests_open_connections_and_only_there() -> None
         assert driver.takes_at_once(kept, at) is None
         assert driver.takes_at_once(opened, at) == 6
     assert driver.takes_at_once(opened, Endpoint("127.0.0.1", 1)) is None
+
+
+@pytest.mark.parametrize(("backlog", "at_once"), [(5, 3), (0, 1), (62, 31), (63, None), (500, None)])
+def test_connections_are_opened_as_a_listen_queue_takes_them(tmp_path: Path, backlog: int, at_once: int | None) -> None:
+    """Others are dropped, and their users wait for seconds in the first slice."""
+    asked = tmp_path / "job.json"
+    engine = tmp_path / "engine"
+    engine.write_text(f"#!/bin/sh\nhead -n 1 > {asked}\nexit 3\n")
+    engine.chmod(0o755)
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=500) as long,
+        socket.create_server(("127.0.0.1", 0), backlog=backlog) as short,
+    ):
+        first, second = (Endpoint("127.0.0.1", listener.getsockname()[1]) for listener in (long, short))
+        cell = Cell(
+            variant=server("A"),
+            scenario=compared_run().manifest.plan.suite.scenarios[0],
+            load=LOAD,
+            warmup_ns=1,
+            timeout_ns=1,
+        )
+        drive = Drive.of(LoadOptions(log=tmp_path / "log"), cell, first, seed=1, cpus=())
+        duet = DuetDrive(drive, ((server("B"), second),), ((), ()), slice_ns=1, longest_slice_ns=1, guard_ns=0)
+        with pytest.raises(DriveError):
+            EngineDriver(engine).duet(duet)
+        assert json.loads(asked.read_text()).get("connects_at_once") == at_once
+        with pytest.raises(DriveError):
+            EngineDriver(engine).drive(replace(drive, endpoint=second))
+        assert json.loads(asked.read_text()).get("connects_at_once") == at_once

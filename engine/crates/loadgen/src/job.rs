@@ -71,6 +71,8 @@ struct RawJob {
     #[serde(default)]
     spin: bool,
     #[serde(default)]
+    connects_at_once: Option<u32>,
+    #[serde(default)]
     shard: Option<Shard>,
     #[serde(default)]
     part: Option<RawPart>,
@@ -160,6 +162,8 @@ pub struct Job {
     pub cpus: Vec<u32>,
     pub backend: Backend,
     pub spin: bool,
+    /// How many connections are opened before a server has time to accept them; all, without it.
+    pub connects_at_once: Option<u32>,
     /// A command may start the measurement before the warm-up ends.
     pub commands: bool,
     /// The server's processes, whose CPU time is read at both ends of the measurement.
@@ -242,6 +246,9 @@ impl RawJob {
             let message = format!("{} is above {MOST_SAMPLED}", self.traces.at_most);
             return Err(bad("traces.at_most", &message, "they are a sample anyway"));
         }
+        if self.connects_at_once == Some(0) {
+            return Err(bad("connects_at_once", "no connection would be opened", "give 1 at least, or leave it out"));
+        }
         let shard = self.check_workers()?;
         self.check_duet()?;
         self.check_part()?;
@@ -300,6 +307,7 @@ impl RawJob {
             cpus: self.cpus,
             backend: self.backend,
             spin: self.spin,
+            connects_at_once: self.connects_at_once,
             commands: self.commands && !changes,
             pids: self.pids,
             clocks: self.clocks.map(RawClocks::check).transpose()?,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use redline_traffic::{Outcome, Reach};
 use redline_wire::{Heads, MessageCounts};
@@ -22,6 +24,9 @@ use crate::peers::Peers;
 use crate::request::{DueRequest, NEVER};
 use crate::stop::Stop;
 
+/// How long a server has to accept the connections that are opened at once.
+const ACCEPTS: Duration = Duration::from_millis(5);
+
 /// The connections of one worker, and the requests in flight on them.
 pub struct Client<I> {
     pub(super) pool: Pool<I>,
@@ -30,6 +35,7 @@ pub struct Client<I> {
     /// Decrypted bytes.
     pub(super) plain: Vec<u8>,
     pub(super) http2_events: Vec<redline_http2::Event>,
+    connects_at_once: usize,
     timeout_ns: u64,
     /// Nothing times out before this time.
     expires_from_ns: u64,
@@ -50,7 +56,9 @@ impl<I: Io> Client<I> {
         stop: &Stop,
     ) -> io::Result<Self> {
         let scenario = Scenario::new(job, worker);
+        let connects_at_once = job.connects_at_once.map_or(u32::MAX, |all| (all / job.shard.all_workers).max(1));
         Ok(Self {
+            connects_at_once: connects_at_once as usize,
             pool: Pool::new(job, scenario.tapes(), target, first, connections, stop)?,
             requests: Requests::new(scenario),
             heads: Heads::new(),
@@ -63,6 +71,9 @@ impl<I: Io> Client<I> {
 
     /// Try to open this many connections once, for at most this long. Connections that are still being opened then continue.
     ///
+    /// No more are opened at once than the server's listen queue holds, as far as that is known: the kernel drops others, and
+    /// the server hears of them again after 1, 3, 7, … s, in which they look open. After an error the rest is tried together.
+    ///
     /// # Errors
     /// When the kernel refuses to wait.
     pub fn connect_first(
@@ -72,8 +83,23 @@ impl<I: Io> Client<I> {
         stop: &Stop,
         activity: &mut Activity,
     ) -> io::Result<ConnectResult> {
-        self.pool.grow(connections);
-        self.pool.open_all(limit_ns, stop, activity)
+        let mut left = connections;
+        let mut at_once = self.connects_at_once;
+        loop {
+            let more = left.min(at_once);
+            left -= more;
+            self.pool.grow(more);
+            let result = self.pool.open_all(limit_ns, stop, activity)?;
+            if left == 0 || stop.code().is_some() {
+                self.pool.grow(left);
+                return Ok(result);
+            }
+            if result.error.is_some() {
+                at_once = left;
+            } else {
+                thread::sleep(ACCEPTS);
+            }
+        }
     }
 
     /// Another connection is needed.

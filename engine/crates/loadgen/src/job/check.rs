@@ -97,6 +97,7 @@ impl RawCheck {
             cpus: Vec::new(),
             backend: Backend::Epoll,
             spin: false,
+            connects_at_once: None,
             commands: false,
             pids: Vec::new(),
             clocks: None,

@@ -109,6 +109,7 @@ fn each_field_is_checked_and_named() {
         ("/deadline_ns", json!(0), "deadline_ns"),
         ("/seed", json!(-1), "seed"),
         ("/workers", json!(0), "workers"),
+        ("/connects_at_once", json!(0), "connects_at_once"),
         ("/workers", json!(3), "workers"),
         ("/cpus", json!([100_000]), "cpus[0]"),
     ];
