@@ -61,13 +61,12 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | No
 
 @Rule("standing-cost", when="answers", note=0.5)
 def standing_cost(trial: Trial, traffic: Traffic) -> Observation | None:
-    """*Loads with a rate, a pace or think times.* CPU time that the server used per second just after the load, when it
-    had no requests, as a share of what it used under load; 1 ms or more.
+    """*Loads with a rate, a pace or think times.* CPU time per second just after the load, when the server had no
+    requests, as a share of that under load; 1 ms or more.
 
-    Above half, timers, polling and background work are more of the CPU time per request than the requests are.
+    Above half, timers and background work are more of the CPU time per request than the requests are.
 
-    Advice: Compare CPU per request at a higher rate, where requests are more of it. A profile of the server without
-    load shows what it does.
+    Advice: Compare CPU per request at a higher rate. A profile of the server without load shows what it does.
     """
     used_ns, unloaded = trial.server_cpu_ns, trial.recording.unloaded_cores()
     if not used_ns or unloaded is None:

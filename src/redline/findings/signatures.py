@@ -109,10 +109,10 @@ class Pace:
 
 @Rule("pool-of-workers", when="search", note=0.5)
 def pool_of_workers(paces: Sequence[Pace]) -> Observation | None:
-    """Idle cores of an overloaded server, of which a probe at no more than 30% of what it answers is known.
+    """Idle cores of an overloaded server, if a probe at 30% or less of what it answers is known.
 
-    The rate at which it answers, times the time that a request takes under light load, is how many it works on at once
-    (Little's law). With idle cores, something lets no more through: a pool of workers, threads or connections.
+    What it answers at most, times the time of a request under light load, is how many it works on at once (Little's
+    law). With idle cores, a pool of workers, threads or connections lets no more through.
 
     Advice: Enlarge the pool, or shorten what its workers wait for.
     """
