@@ -23,7 +23,7 @@ from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.linux import procfs
 from redline.linux.scheduling import run_when_idle
-from redline.linux.sockets import shortest_queue
+from redline.linux.sockets import is_this_machine, shortest_queue
 from redline.model import Cell, DuetTraffic, Traffic, Variant
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 from redline.refusals import RefusedError, as_refusal, refusal_of
@@ -180,7 +180,8 @@ def _connecting(cell: Cell, *endpoints: Endpoint) -> dict[str, Any]:
 
     The kernel drops the others, and their users wait for seconds.
     """
-    queues = [shortest_queue(*endpoint.address) for endpoint in endpoints if endpoint.address]
+    addresses = [endpoint.address for endpoint in endpoints]
+    queues = [shortest_queue(*address) for address in addresses if address and is_this_machine(address[0])]
     shortest = min((queue for queue in queues if queue), default=cell.load.connections)
     return {"connects_at_once": max(1, shortest // 2)} if shortest < cell.load.connections else {}
 
