@@ -184,9 +184,8 @@ def test_check_shows_both_parts_and_starts_nothing(redline: Redline, lab: Lab) -
     assert [cell["slug"].rpartition(".")[2] for cell in checked["capacity"]] == ["saturate", "saturate"]
     assert [cell["share"] for cell in checked["cells"]] == [{"share": 0.5, "of": "saturate"}] * 2
     assert checked["trials"] == 8
-    assert (
-        checked["expected_length_ns"] == (8 + 4 * 3) * (50 + 300 + 100) * 1_000_000
-    )  # each of the four duets has three servers
+    loaded_ms = (8 + 4 * 3) * (50 + 300 + 100)  # each of the four duets has three servers
+    assert checked["expected_length_ns"] == (loaded_ms + 4 * 250) * 1_000_000, "open loads are watched afterwards"
     assert not (redline.folder / "runs").exists()
 
 
