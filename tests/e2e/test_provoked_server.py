@@ -130,7 +130,18 @@ def test_whose_cores_are_full_is_reported(
 def test_a_pool_of_workers_is_counted(redline: Redline) -> None:
     command = f"{sys.executable} {SERVER} {{port}} pooled"
     done = redline(
-        "limit", command, "--objective", "p99 < 50ms", "-d", "1s", "--warmup", "1s", "--trials", "0", "--json"
+        "limit",
+        command,
+        "--objective",
+        "p99 < 50ms",
+        "-d",
+        "1s",
+        "--warmup",
+        "1s",
+        "--trials",
+        "2",
+        "--no-beyond",
+        "--json",
     )
     (cell,) = LimitReport.model_validate_json(done.out).cells
     kinds = {finding.kind for finding in cell.findings}
