@@ -421,7 +421,7 @@ def standing_cost(duet: SeenDuet) -> Iterator[Observation]:
     If a server was already running, the baseline and its control are the same process, which is never idle.
     """
     for name, places in duet.sides if all(start.control_is_apart for start in duet.starts) else ():
-        read = [(slice_, at) for slice_ in duet.slices if slice_.cpu_ns for at in places]
+        read = [(one, at) for one in duet.slices if one.cpu_ns for at in places if one.cpu_ns[at] is not None]
         own, others = ([one for one in read if (one[0].target == one[1]) is mine] for mine in (True, False))
         own_s, others_s = _seconds(own), _seconds(others)
         answered = sum(slice_.completed for slice_, _ in own)

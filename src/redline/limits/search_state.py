@@ -411,8 +411,9 @@ class SearchState:
             self.findings.extend(finding.about(self.cell.id, None) for finding in doubts)
         if evidence.is_queue and not (evidence.client or evidence.requests or evidence.messages):
             full = overloaded(evidence)
-            pace = Pace.of(made.recording, evidence.response, evidence.answered_per_s, overloaded=full)
-            self._paces.append(pace)
+            if full or not any(slice_.errors for slice_ in evidence.slices):  # an error takes another time
+                pace = Pace.of(made.recording, evidence.response, evidence.answered_per_s, overloaded=full)
+                self._paces.append(pace)
         findings = self._probe_findings(made)
         self.findings.extend(findings)
         evidence = disturbed(evidence, findings, self.objectives, patient=made.retries_left > 0)

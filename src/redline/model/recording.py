@@ -340,9 +340,9 @@ class Recording(Frozen):
 
     def unloaded_cores(self) -> float | None:
         """Cores that the server and its hops used on average while nothing loaded them; None if that is not known."""
-        if self.unloaded_unix_ns is None:
+        began, ended = self.unloaded_unix_ns or (0, 0)
+        if ended <= began:
             return None
-        began, ended = self.unloaded_unix_ns
         series = [self.find("cpu_ns", part) for part in self.parts]
         used = [line.increase(began, ended) if line else None for line in series]
         return None if None in used else sum(filter(None, used)) / (ended - began)

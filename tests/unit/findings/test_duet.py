@@ -464,6 +464,10 @@ def test_a_server_that_needs_more_without_load_than_its_requests_add(idle_ms: in
         assert after.startswith(f"Without load, {duet.names[1]} used 6% of a core.")
         ran = [start(servers=(None, FACTS, None), traffic=traffic_of(slices))] * 5
         assert "standing-cost" not in said(seen(*ran)), "its control is the same process"
+    unread = [slice_of(at, cpu_ns=tuple(None if own == at else 6 * MS for own in range(3))) for at in range(3)]
+    assert grades(with_slices(*slices, *unread)).get("standing-cost") == (Grade.NOTE if found else None)
+    known = said(with_slices(*slices, *unread)).get("standing-cost", ["of its 100 µs of CPU time"])
+    assert all("of its 100 µs of CPU time" in message for message in known), "what was not read is no time without work"
     unused = [slice_of(at, cpu_ns=tuple(0 if own == at else 6 * MS for own in range(3))) for at in range(3)]
     assert "standing-cost" not in said(with_slices(*unused))
     unanswered = [slice_.model_copy(update={"completed": 0}) for slice_ in slices]

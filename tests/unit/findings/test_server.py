@@ -310,3 +310,5 @@ def test_what_a_server_uses_without_load_is_known_where_it_was_sampled() -> None
     assert late.unloaded_cores() is None
     assert late.model_copy(update={"series": ()}).unloaded_cores() is None
     assert recording.unloaded_cores() is None
+    began = recording.traffic.window_unix_ns[0]
+    assert recording.model_copy(update={"unloaded_unix_ns": (began, began)}).unloaded_cores() is None
