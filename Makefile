@@ -96,12 +96,12 @@ PYTEST_E2E = .venv/bin/pytest tests/e2e
 # The tests with a mark, by the files that name it: to import all the others takes as long as many a test.
 PYTEST_MARKED = .venv/bin/pytest $$(grep -l 'pytest.mark.$(1)' tests/e2e/test_*.py) -m '$(1) and ($(TESTS))'
 
-# The truth tests measure the machine's noise and judge by that. All other end-to-end tests may fail where something takes
-# the cores, be it the tests beside them; then they run again by themselves. Most of their time they wait, for loads
+# The truth tests measure the machine's noise and judge by that; they run again only where the hypervisor took CPU time.
+# All other end-to-end tests may also fail where the tests beside them take the cores. Most of their time they wait, for loads
 # and starts of servers, so more of them run at a time than there are cores.
 test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest tests/unit -n 2 --dist worksteal -m '$(TESTS)' $(HYPOTHESIS) --junitxml=.cache/tests-unit.xml
-	$(call PYTEST_MARKED,truth)
+	scripts/patiently $(call PYTEST_MARKED,truth)
 	scripts/patiently $(PYTEST_E2E) -m 'not alone and not truth and ($(TESTS))' -n 3 --dist worksteal \
 		--junitxml=.cache/tests-e2e.xml
 	scripts/patiently $(call PYTEST_MARKED,alone)

@@ -217,7 +217,10 @@ def test_no_byte_is_seen_before_it_was_sent(oracle: Path) -> None:
 @pytest.mark.upper_bound
 @pytest.mark.parametrize("http", VERSIONS)
 def test_first_and_last_bytes_are_seen_when_they_were_sent(oracle: Path, http: HttpVersion) -> None:
-    """As a plain client sees them, within 20 us, or a fifth of its own distance from the truth on a slow machine.
+    """As a plain client sees them, at most 20 us later; on a slow machine a fifth of its own distance from the truth.
+
+    Earlier by 20 us too, or half of that distance: a machine that wakes a sleeping client late may wake the engine
+    sooner. What it may never be is before the truth.
 
     What is left is the way, and the machine's sleep. The medians of three tries are judged, because the machine may do
     something else during one of them. A try counts if a plain client saw the same before and after it.
@@ -238,6 +241,9 @@ def test_first_and_last_bytes_are_seen_when_they_were_sent(oracle: Path, http: H
     if len(first) < CALM:
         reason = f"a plain client's own medians differ by more than 10 us in {TRIES - len(first)} of {TRIES} tries"
         pytest.skip(f"this machine is too noisy now: {reason}")
-    bound = max(20 * US, statistics.median(plain) / 5)
-    assert abs(statistics.median(first)) <= bound, (first, plain)
-    assert abs(statistics.median(last)) <= bound, (last, plain)
+    distance = statistics.median(plain)
+    for differences in (first, last):
+        assert -max(20 * US, distance / 2) <= statistics.median(differences) <= max(20 * US, distance / 5), (
+            differences,
+            plain,
+        )
