@@ -122,8 +122,8 @@ def engine_paused(traffic: Traffic) -> Observation | None:
 
 @Rule("cpu-steal", when="requests", probes="all", note=0.02, warn=0.10, biases=SLOWED, scatters=True, passes=True)
 def cpu_steal(trial: Trial) -> Observation | None:
-    """CPU time that the host took away, of what the machine needed; in duets, of what servers and engine needed. Trials
-    and duets that steal disturbed are [repeated](statistics.md#starts-that-steal-disturbed).
+    """CPU time that the host took away, less a tick, of what the machine needed; in duets, of what servers and engine
+    needed. Trials and duets that steal disturbed are [repeated](statistics.md#starts-that-steal-disturbed).
 
     Stolen time looks like the server's. Below 2% it is less than differences worth acting on.
 
@@ -140,9 +140,13 @@ def much_stolen(recording: Recording) -> bool:
 
 
 def _stolen_share(seen: Trial | Recording) -> float:
-    """Stolen share of the CPU time that the machine needed within the window; 0 if unknown."""
+    """Stolen share of the CPU time that the machine needed within the window, at least; 0 if unknown.
+
+    The kernel counts whole ticks, so next to nothing may be one, and a tenth of what a light load needs.
+    """
     stolen, busy = seen.increase("steal_ns", "machine"), seen.increase("busy_ns", "machine")
-    return stolen / (stolen + busy) if stolen and busy is not None else 0.0
+    sure = max(0.0, (stolen or 0.0) - TICK_NS)
+    return sure / (sure + busy) if sure and busy is not None else 0.0
 
 
 @Rule("cpu-sampled", when="requests", note=0.0, scatters=True)

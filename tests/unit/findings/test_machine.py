@@ -9,6 +9,7 @@ import pytest
 
 from redline.findings import judge, machine
 from redline.findings.machine import engine_share, engines_share, named, observe_labs, server_share
+from redline.findings.rules import TICK_NS
 from redline.model import OTHER_LOAD, Clocks, FindingKind, Grade, Metric, Recording, Series
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -268,7 +269,13 @@ def grades(recording: Recording) -> dict[FindingKind, Grade]:
 
 
 def stolen(share: float) -> Recording:
-    return counting(simulated_recording(CELL), "machine", steal_ns=share * 1e9, busy_ns=(1 - share) * 1e9)
+    return counting(simulated_recording(CELL), "machine", steal_ns=share * 1e9 + TICK_NS, busy_ns=(1 - share) * 1e9)
+
+
+def test_a_tick_of_stolen_time_beside_a_light_load_may_be_next_to_nothing() -> None:
+    light = simulated_recording(CELL)
+    assert "cpu-steal" not in grades(counting(light, "machine", steal_ns=TICK_NS, busy_ns=50e6))
+    assert grades(counting(light, "machine", steal_ns=2 * TICK_NS, busy_ns=50e6))["cpu-steal"] is Grade.WARN
 
 
 def with_others(recording: Recording, share: float, **also: float) -> Recording:
