@@ -36,7 +36,10 @@ _BY_COMMAND = {
         "--route": "give both: a URL of the proxy and of the server; or write `route` in redline.yaml",
         "--same-answers": "answers are compared by `redline ab`",
     },
-    "run": {"--format -f --output-format --out": _AS_A_FILE},
+    "run": {
+        "--format -f --output-format --out": _AS_A_FILE,
+        "--for": "use -d TIME, the length of every load; `--more TIME` goes on with what is undecided",
+    },
     "profile": {"--format -f --output-format --out": _AS_A_FILE},
     "load": {
         "--format -f --output-format --out": _AS_A_FILE,
@@ -52,7 +55,7 @@ _MEANINGS = {
     "--conn --parallel --u",
     "rate": "--rps --qps --req-rate --request-rate --arrival-rate --arrivalRate --target-rate --requests-per-second "
     "--rate-limit --ratelimit --throughput",
-    "time": "--time --run-time --timelimit --time-limit --max-duration --length --seconds --test-duration",
+    "time": "--time --run-time --timelimit --time-limit --max-duration --length --seconds --test-duration --budget",
     "count": "--iterations --number --num --num-requests --total-requests --request-count --amount --max-requests "
     "--n -n",
     "keepalive": "--disable-keepalive --disable-keep-alive --disableKeepAlive --keepalive --keep-alive --keepAlive",
