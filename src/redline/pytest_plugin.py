@@ -35,35 +35,35 @@ class RedlineFixture:
         """Start a command for the rest of the test, as `redline.serve`; `url` of what it gives is where it answers."""
         from redline import serve  # noqa: PLC0415 - see above
 
-        return _told(lambda: self._stack.enter_context(serve(command, path=path, **keys)))
+        return _without_trace(lambda: self._stack.enter_context(serve(command, path=path, **keys)))
 
     def load(self, server: "str | ServedCommand | None" = None, **given: Any) -> "RunResult":
         """Load a server, as `redline.load`."""
         from redline import load  # noqa: PLC0415 - see above
 
-        return self._shown("load", lambda: load(None if server is None else str(server), **given))
+        return self._reported("load", lambda: load(None if server is None else str(server), **given))
 
     def ab(self, *servers: "str | ServedCommand", **given: Any) -> "RunResult":
         """Compare two servers, as `redline.ab`."""
         from redline import ab  # noqa: PLC0415 - see above
 
-        return self._shown("ab", lambda: ab(*map(str, servers), **given))
+        return self._reported("ab", lambda: ab(*map(str, servers), **given))
 
     def limit(self, *servers: "str | ServedCommand", **given: Any) -> "SearchResult":
         """Find the highest rate that meets an objective, as `redline.limit`."""
         from redline import limit  # noqa: PLC0415 - see above
 
-        return self._shown("limit", lambda: limit(*map(str, servers), **given))
+        return self._reported("limit", lambda: limit(*map(str, servers), **given))
 
     def run(self, suite: Any = None, **given: Any) -> "RunResult":
         """Run a suite, as `redline.run`."""
         from redline import run  # noqa: PLC0415 - see above
 
-        return self._shown("run", lambda: run(suite, **given))
+        return self._reported("run", lambda: run(suite, **given))
 
-    def _shown(self, name: str, measure: "Callable[[], Result]") -> "Result":
+    def _reported(self, name: str, measure: "Callable[[], Result]") -> "Result":
         """The result, which pytest shows if the test fails, and whose page is kept where that is asked for."""
-        result = _told(measure)
+        result = _without_trace(measure)
         self._measured += 1
         self._item.add_report_section("call", f"redline {name}", str(result))
         if self._folder is not None:
@@ -73,7 +73,7 @@ class RedlineFixture:
         return result
 
 
-def _told(call: Callable[[], T]) -> T:
+def _without_trace(call: Callable[[], T]) -> T:
     """What a call returns. An error of Redline says what is wrong, and not where in Redline it was seen."""
     from redline.errors import RedlineError  # noqa: PLC0415 - see above
 

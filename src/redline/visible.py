@@ -21,7 +21,7 @@ def visible(text: str) -> str:
 
     Line ends and tabs stay. JSON writes characters in the same way, so a text in JSON remains the same data.
     """
-    return _UNUSUAL.sub(lambda match: _seen(match[0]), text)
+    return _UNUSUAL.sub(lambda match: _escaped(match[0]), text)
 
 
 def printable(text: str) -> str:
@@ -30,7 +30,7 @@ def printable(text: str) -> str:
 
 
 @lru_cache(1024)
-def _seen(char: str) -> str:
+def _escaped(char: str) -> str:
     if (char.isprintable() and char not in _BLANK) or unicodedata.category(char) == "Zs":
         return char
     return json.dumps(char)[1:-1]

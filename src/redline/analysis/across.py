@@ -23,7 +23,7 @@ def findings_across(
         cell = result.cell
         if cell.role == "subject" and result.valid and result.used and not result.perturbed:
             key = cell.scenario.name, f"{cell.load.name} {load_text(cell.load)}"
-            groups.setdefault(key, {})[cell_id] = _seen(result, reports[cell_id])
+            groups.setdefault(key, {})[cell_id] = _seen_server(result, reports[cell_id])
     return {
         cell_id: judge_among(SeenAmong(tuple(servers.values()), place))
         for servers in groups.values()
@@ -31,7 +31,7 @@ def findings_across(
     }
 
 
-def _seen(result: CellResult, report: CellReport) -> SeenServer:
+def _seen_server(result: CellResult, report: CellReport) -> SeenServer:
     used = [trial for trial in result.trials if trial.used]
     return SeenServer(
         cell=result.cell,

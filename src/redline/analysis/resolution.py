@@ -130,20 +130,20 @@ class _Remedy:
         return f"nothing that takes {_in_minutes(self._bound_ns)} shows {worth}{self._why()}"
 
     @property
-    def _made(self) -> int:
+    def _rounds_made(self) -> int:
         return max((scatter.rounds for scatter in self.scatters if scatter), default=1)
 
     @property
     def _bound_ns(self) -> int:
-        return max(HOUR_NS, TIMES_SPENT * self._made * self.round_ns)
+        return max(HOUR_NS, TIMES_SPENT * self._rounds_made * self.round_ns)
 
     def _rounds(self) -> str:
         """The command that makes enough rounds; empty if they take too long."""
         needed = [rounds_for(scatter.total, WORTH_SHOWING) if scatter else None for scatter in self.scatters]
         if None in needed:
             return ""
-        rounds = max(self._made + 1, *(count for count in needed if count is not None))
-        more_ns = self.round_ns * (rounds - self._made)
+        rounds = max(self._rounds_made + 1, *(count for count in needed if count is not None))
+        more_ns = self.round_ns * (rounds - self._rounds_made)
         if more_ns > self._bound_ns:
             return ""
         where, auto = shlex.quote(self.folder) if self.folder else "DIR", self.plan.suite.auto
@@ -173,7 +173,7 @@ class _Remedy:
             return ""
         longest = math.ceil(max(length for length in lengths if length is not None) / _ROUND_NS) * _ROUND_NS
         own_ns = self.cell.load.duration_ns
-        if longest <= own_ns or self._made * self.round_ns * longest / own_ns > self._bound_ns:
+        if longest <= own_ns or self._rounds_made * self.round_ns * longest / own_ns > self._bound_ns:
             return ""
         return f"`-d {longest // _SECOND_NS}s`"
 

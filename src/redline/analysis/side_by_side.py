@@ -55,7 +55,7 @@ def side_by_side(named: Sequence[NamedReport], version: str) -> SideBySide:
     """
     if len(named) > _MOST:
         raise UsageError(f"{len(named)} runs are too many to show side by side", hint=f"name {_MOST} at most")
-    runs = tuple(_shown(f"run {number}", one) for number, one in enumerate(named, 1))
+    runs = tuple(_shown_run(f"run {number}", one) for number, one in enumerate(named, 1))
     _check_distinct(runs)
     said = [_answers(one.report) for one in named]
     _check_common(runs, said)
@@ -80,7 +80,7 @@ def _claims(reports: Sequence[AnyReport]) -> tuple[ClaimRow, ...]:
     return tuple(ClaimRow(claim=claim, results=tuple(own.get(claim) for own in by_run)) for claim in claims)
 
 
-def _shown(label: str, named: NamedReport) -> ShownRun:
+def _shown_run(label: str, named: NamedReport) -> ShownRun:
     report = named.report
     about = report if isinstance(report, LimitReport) else report.run
     machine = report.environment

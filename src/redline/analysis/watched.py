@@ -15,7 +15,7 @@ def watched_series(trials: Sequence[Trial]) -> tuple[WatchedSeries, ...]:
             if series.is_of_a_package and trial.traffic is not None:
                 key = series.name, series.subject, series.unit, series.kind
                 known = samples.setdefault(key, [])
-                if (seen := _seen(series, trial.traffic.window_unix_ns)) is not None:
+                if (seen := _mean_and_most(series, trial.traffic.window_unix_ns)) is not None:
                     known.append(seen)
     return tuple(
         WatchedSeries(
@@ -33,7 +33,7 @@ def watched_series(trials: Sequence[Trial]) -> tuple[WatchedSeries, ...]:
     )
 
 
-def _seen(series: Series, window_unix_ns: tuple[int, int]) -> tuple[float, float] | None:
+def _mean_and_most(series: Series, window_unix_ns: tuple[int, int]) -> tuple[float, float] | None:
     """Return the mean and the most of a gauge's samples in a window, or the increase per second of a counter, twice."""
     start, end = window_unix_ns
     if series.kind == "counter":

@@ -120,7 +120,7 @@ class BaseResult(ABC, Generic[R]):
         if form is None and known is None:
             hint = f"end it with one of {', '.join(FILE_ENDINGS)}, or give form=…, one of {', '.join(FORMATS)}"
             raise UsageError(f"{path}: its ending names no format", hint=hint)
-        made = self._made(known) if known else renderer_of(form or "")(self.report)
+        made = self._rendered(known) if known else renderer_of(form or "")(self.report)
         if isinstance(made, Mapping):
             write_files(made, path)
             return path
@@ -128,7 +128,7 @@ class BaseResult(ABC, Generic[R]):
             write_atomically(path, made if isinstance(made, bytes) else b"".join(made))
         return path
 
-    def _made(self, form: ResultFormat) -> Made:
+    def _rendered(self, form: ResultFormat) -> Made:
         made: Made
         if form.needs is Needs.REPORT:
             made = form.load()(self.report)
@@ -183,7 +183,9 @@ class RunResult(BaseResult[Report]):
         """
         chosen = copy(self)
         for name in names:
-            chosen.cells = _named(name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.load, cell.slug))
+            chosen.cells = _cells_named(
+                name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.load, cell.slug)
+            )
             chosen._not_run, chosen._not_compared = (  # noqa: SLF001 - it is a copy of this one
                 _within(name, slugs)
                 for slugs in (chosen._not_run, chosen._not_compared)  # noqa: SLF001
@@ -345,7 +347,9 @@ class SearchResult(BaseResult[LimitReport]):
             if name in {answer.name for cell in chosen.cells for answer in cell.limits}:
                 chosen._objective = name  # noqa: SLF001 - it is a copy of this one
                 continue
-            chosen.cells = _named(name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.slug, cell.target))
+            chosen.cells = _cells_named(
+                name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.slug, cell.target)
+            )
             chosen._not_run = _within(name, chosen._not_run)  # noqa: SLF001 - as above
         return chosen
 
@@ -441,7 +445,7 @@ def _only(cells: Sequence[C], what: str) -> C:
     raise NotKnownError(f"{what} is of {len(cells)} cells: {names}", hint="choose by result.select(…)")
 
 
-def _named(name: str, cells: tuple[C, ...], names_of: Callable[[C], tuple[str, ...]]) -> tuple[C, ...]:
+def _cells_named(name: str, cells: tuple[C, ...], names_of: Callable[[C], tuple[str, ...]]) -> tuple[C, ...]:
     chosen = tuple(cell for cell in cells if name in names_of(cell))
     if not chosen:
         known = tuple(dict.fromkeys(known for cell in cells for known in names_of(cell) if known))

@@ -27,7 +27,7 @@ def kept_alive_or_not(document: Mapping[str, object], ask: RequestAsk) -> dict[s
         raise UsageError(message, hint=f"give {part('path')} or {part('requests')} too")
     return {
         **document,
-        "scenarios": _each(document["scenarios"], _closing),
+        "scenarios": _changed_items(document["scenarios"], _closing),
         "loads": _entries(document["loads"], lambda load: _entries(load, _used_once)),
     }
 
@@ -38,10 +38,10 @@ def _closing(asked: object) -> object:
     if written is None:
         return asked
     if "requests" in written:
-        return _with(asked, requests=_each(written["requests"], _closing))
+        return _with(asked, requests=_changed_items(written["requests"], _closing))
     if "journey" in written:
         steps = _mapping(written["journey"]) or {}
-        closing = {key: _each(steps[key], _closing) for key in ("once", "steps") if key in steps}
+        closing = {key: _changed_items(steps[key], _closing) for key in ("once", "steps") if key in steps}
         return _with(asked, journey=_with(written["journey"], **closing))
     headers = _mapping(written.get("headers")) or {}
     kept = {name: value for name, value in headers.items() if name.lower() != "connection"}
@@ -70,8 +70,8 @@ def _entries(written: object, change: Callable[[object], object]) -> object:
     return _with(written, **{key: change(value) for key, value in (_mapping(written) or {}).items()})
 
 
-def _each(written: object, change: Callable[[object], object]) -> object:
+def _changed_items(written: object, change: Callable[[object], object]) -> object:
     if isinstance(written, Given):
-        return Given(written.source, _each(written.value, change))
+        return Given(written.source, _changed_items(written.value, change))
     assert isinstance(written, (list, tuple)), "requests and steps are lists"
     return [change(item) for item in written]

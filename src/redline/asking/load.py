@@ -60,7 +60,7 @@ def load_document(ask: LoadAsk, placed: Placed, project: Project | None = None) 
 
     `project` is a redline.yaml with the server, if none is named.
     """
-    asked = _asked(ask, placed) if project is None else _asked_of(project, ask, placed)
+    asked = _server_and_requests(ask, placed) if project is None else _asked_of(project, ask, placed)
     if ask.warmup == DETECTED and (ask.stages or ask.replay):
         message = part("warmup", DETECTED) + " needs a load that does not change by design"
         raise UsageError(message, hint=f"give a time, such as {part('warmup', '10s')}")
@@ -81,7 +81,7 @@ def load_document(ask: LoadAsk, placed: Placed, project: Project | None = None) 
     return kept_alive_or_not(document, ask)
 
 
-def _asked(ask: LoadAsk, placed: Placed) -> dict[str, object]:
+def _server_and_requests(ask: LoadAsk, placed: Placed) -> dict[str, object]:
     """Return the server that is named and its requests. Raises UsageError."""
     if ask.server is None:
         raise UsageError("no server is named", hint=_NO_SERVER)

@@ -218,7 +218,7 @@ def read_sets(texts: Sequence[str], known: Selectable | None = None) -> dict[str
     """
     sets: dict[str, tuple[Objective, ...]] = {}
     for text in texts:
-        name, conditions = _named(text, known or Selectable())
+        name, conditions = _name_and_conditions(text, known or Selectable())
         if known is None and ":" in conditions:
             continue
         with naming(part("objective")):
@@ -243,7 +243,7 @@ def written_objective(ask: SearchAsk, sets: Iterable[str]) -> object:
     return {name: text if name == text.strip() else text.partition(":")[2].strip() for name, text in named}
 
 
-def _named(text: str, known: Selectable) -> tuple[str, str]:
+def _name_and_conditions(text: str, known: Selectable) -> tuple[str, str]:
     """Return the name of a set and its conditions; a set without a name has its text as its name. Raises UsageError."""
     name, colon, conditions = (part.strip() for part in text.partition(":"))
     of_request = known.is_request(name) or re.match(r"(?:[^:]+/)?[A-Z]+ /", name)

@@ -59,10 +59,10 @@ def named_by_sources(error: UsageError, written: object) -> UsageError:
     for problem in error.problems:
         named = of_problems.setdefault((problem.message, problem.hint), [])
         named += [source for source in _source_of(problem, sources) if source not in named]
-    return UsageError.of_problems(tuple(_named(*told, named) for told, named in of_problems.items()))
+    return UsageError.of_problems(tuple(_problem_at(*told, named) for told, named in of_problems.items()))
 
 
-def _named(message: str, hint: str, sources: Sequence[str | Location]) -> Problem:
+def _problem_at(message: str, hint: str, sources: Sequence[str | Location]) -> Problem:
     """A problem of what these sources asked for; that of a single place in a file is at that place."""
     if len(sources) == 1 and isinstance(place := sources[0], Location):
         return Problem(message, hint, place)

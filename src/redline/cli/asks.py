@@ -22,25 +22,25 @@ _BODY_HINT = "save it in a file, and give --body @FILE"
 def load_ask(flags: LoadFlags) -> LoadAsk:
     """Return the load that flags ask for, and say what its files hold. Raises UsageError."""
     read = {"duration": _typed(flags, "duration"), "rate": flags.rate and whole(flags.rate)}
-    return _said(opened(_ask(LoadAsk, flags, **read)), flags)
+    return _print_notes(opened(_ask(LoadAsk, flags, **read)), flags)
 
 
 def comparison_ask(flags: AbFlags) -> ComparisonAsk:
     """Return the comparison that flags ask for, and say what its files hold. Raises UsageError."""
     names = None if flags.names is None else tuple(flags.names.split(","))
-    return _said(opened(_ask(ComparisonAsk, flags, names=names, **_shape(flags))), flags)
+    return _print_notes(opened(_ask(ComparisonAsk, flags, names=names, **_shape(flags))), flags)
 
 
 def bisect_ask(flags: BisectFlags, oldest: str, newest: str) -> ComparisonAsk:
     """Return the comparison of the oldest commit with the newest that flags ask for. Raises UsageError."""
-    return _said(opened(_ask(ComparisonAsk, flags, a=oldest, b=newest, **_shape(flags))), flags)
+    return _print_notes(opened(_ask(ComparisonAsk, flags, a=oldest, b=newest, **_shape(flags))), flags)
 
 
 def search_ask(flags: LimitFlags) -> SearchAsk:
     """Return the search that flags ask for, and say what its files hold. Raises UsageError."""
     names: dict[str, Any] = {name: split(getattr(flags, name)) for name in ("servers", "loads")}
     start = flags.start and whole(flags.start)
-    return _said(opened(_ask(SearchAsk, flags, options=_options(flags.options), start=start, **names)), flags)
+    return _print_notes(opened(_ask(SearchAsk, flags, options=_options(flags.options), start=start, **names)), flags)
 
 
 def suite_ask(flags: SuiteFlags) -> SuiteAsk:
@@ -67,7 +67,7 @@ def _ask(kind: type[A], flags: Flags, **read: Any) -> A:
     return made
 
 
-def _said(made: tuple[T, list[str]], flags: RequestFlags) -> T:
+def _print_notes(made: tuple[T, list[str]], flags: RequestFlags) -> T:
     ask, said = made
     for text in () if flags.quiet else said:
         Terminal(stderr=True).print(text, highlight=False, soft_wrap=True)

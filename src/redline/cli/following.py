@@ -43,7 +43,7 @@ def followed(ask: LoadAsk, console: Console) -> LoadAsk:
         suite, _ = load_suite(ask)
         check_targets(suite, ask.target_is_mine)
         (cell,) = make_plan(suite).cells.values()
-        answer = _asked(cell)
+        answer = _answer_of(cell)
         location = answer.header("location")
         if answer.status not in _REDIRECTS or not location:
             return ask
@@ -53,7 +53,7 @@ def followed(ask: LoadAsk, console: Console) -> LoadAsk:
     raise UsageError(f"--follow: more than {_MOST} redirects, at last to {ask.server}", hint="see them with `curl -vL`")
 
 
-def _asked(cell: Cell) -> Checked:
+def _answer_of(cell: Cell) -> Checked:
     """Send the request once. Raises UsageError for one that is not to be sent twice, and DriveError."""
     entry, request = cell.variant.entry, cell.scenario.request
     assert isinstance(entry, AttachedServer), "a URL names it"

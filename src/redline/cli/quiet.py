@@ -23,13 +23,13 @@ def wait_until_quiet(
     with OneLine(console) as line:
 
         def seen(now: Look) -> None:
-            waiting = f"waiting for the machine to be quiet: {_seen(now)}"
+            waiting = f"waiting for the machine to be quiet: {_look_text(now)}"
             line.say(Text(f"{waiting}; {now.waited_s:.0f} s of at most {AT_MOST_S:.0f} s"))
 
         last = quiet.wait_until_quiet(seen, look, clock)
     if last is None:
         return True
-    text = f"the machine is not quiet after {last.waited_s:.0f} s: {_seen(last)}; measuring all the same"
+    text = f"the machine is not quiet after {last.waited_s:.0f} s: {_look_text(last)}; measuring all the same"
     console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
     return False
 
@@ -37,7 +37,7 @@ def wait_until_quiet(
 def waiting_text(look: Look, at_most_s: float) -> str:
     """What a start waits for, and how long."""
     until = f"{duration(look.waited_s * 1e9)} of at most {duration(at_most_s * 1e9)}"
-    return f"waiting for the machine to be quiet: {_seen(look)}; {until}"
+    return f"waiting for the machine to be quiet: {_look_text(look)}; {until}"
 
 
 def waited_text(last: Look | None, waited_s: float) -> str:
@@ -45,10 +45,11 @@ def waited_text(last: Look | None, waited_s: float) -> str:
     took = duration(waited_s * 1e9)
     if last is None:
         return f"waited {took} for the machine to be quiet"
-    return f"the machine is not quiet after {took}: {_seen(last)}; measuring all the same, and no start waits any more"
+    seen = _look_text(last)
+    return f"the machine is not quiet after {took}: {seen}; measuring all the same, and no start waits any more"
 
 
-def _seen(look: Look) -> str:
+def _look_text(look: Look) -> str:
     return f"the host takes {_share(look.steal)} of the CPU time, other processes use {_share(look.busy)}"
 
 

@@ -41,11 +41,11 @@ class Terminal(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Return the output in pieces: texts, and control sequences that move the cursor."""
-        seen = self._seen(renderable) if isinstance(renderable, Text) else renderable
+        seen = self._escaped(renderable) if isinstance(renderable, Text) else renderable
         for segment in super().render(seen, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
-    def _seen(self, text: Text) -> Text:
+    def _escaped(self, text: Text) -> Text:
         """Escape invisible characters of a text before it is broken into lines."""
         if visible(text.plain) == text.plain:
             return text

@@ -16,7 +16,7 @@ def errors_in_answers(traffic: Traffic) -> Observation | None:
 
     Advice: If they are wrong, say so, and they count as wrong: `expect: {json: {/errors: {absent: true}}}`.
     """
-    return _said("Under load", traffic.counts, traffic.first_errors)
+    return _errors_observed("Under load", traffic.counts, traffic.first_errors)
 
 
 @judges("duet")
@@ -26,11 +26,13 @@ def errors_in_answers_of_duets(duet: SeenDuet) -> Iterator[Observation]:
         targets = [traffic.targets[at] for traffic in duet.traffics for at in places]
         first = next((target.first_errors for target in targets if target.first_errors is not None), None)
         counts = Counts.merged(target.counts for target in targets)
-        if (said := _said(f"Under load of {name}", counts, first, rule=errors_in_answers)) is not None:
+        if (said := _errors_observed(f"Under load of {name}", counts, first, rule=errors_in_answers)) is not None:
             yield said
 
 
-def _said(when: str, counts: Counts, first: FirstErrors | None, rule: Rule | None = None) -> Observation | None:
+def _errors_observed(
+    when: str, counts: Counts, first: FirstErrors | None, rule: Rule | None = None
+) -> Observation | None:
     if not counts.with_errors:
         return None
     example = f"; {first.text}" if first is not None else ""

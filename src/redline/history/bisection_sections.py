@@ -54,7 +54,7 @@ def answer(told: Bisection) -> list[str]:
     cost = f"{fmt.count(told.built, 'commit')} built, {fmt.duration(told.took_ns)}"
     match told.ending:
         case "found":
-            return [f"{_found(told)}; probability {chances(told.probability)}; {cost}", *_ask_why(told)]
+            return [f"{_culprit_text(told)}; probability {chances(told.probability)}; {cost}", *_ask_why(told)]
         case "several":
             first = f"no single commit made {told.metric} {_worse(told)}: it changed in several steps; {cost}"
             return [first, *(_range(told, one.after, one.until, one.commits, one.change) for one in told.ranges)]
@@ -77,7 +77,7 @@ def answer(told: Bisection) -> list[str]:
             return [f"not finished{known}; {cost}"]
 
 
-def _found(told: Bisection) -> str:
+def _culprit_text(told: Bisection) -> str:
     if len(told.culprits) == 1:
         return f"{_name(told, told.culprits[0])} made {told.metric} {_by(told)}"
     broken = {commit.commit for commit in told.commits if commit.broken}

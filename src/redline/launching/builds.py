@@ -107,7 +107,7 @@ class StandingBuild:
 
 
 @contextmanager
-def _kept(outcome: BuildOutcome, name: str) -> Iterator[None]:
+def _collecting_failure(outcome: BuildOutcome, name: str) -> Iterator[None]:
     """Keep a BuildError as a failure of the outcome."""
     try:
         yield
@@ -201,7 +201,7 @@ class Builds:
         """Return the builds that are needed; entries that cannot be built are failures of the outcome."""
         wanted = []
         for entry in entries:
-            with _kept(outcome, entry.name):
+            with _collecting_failure(outcome, entry.name):
                 self._tools.check(entry.name, (*entry.catalogue_build.needs, *entry.start.needs))
                 wanted.append(self._wanted_of(entry))
         return wanted
@@ -246,7 +246,7 @@ class Builds:
                 left = []
                 for build in wanted:
                     if not self._stands(build):
-                        with _kept(outcome, build.entry.name):
+                        with _collecting_failure(outcome, build.entry.name):
                             if self._number:
                                 self._copy_inputs(build)
                             _remove_old_outputs(build)
@@ -255,7 +255,7 @@ class Builds:
                     ended = self._run(left, progress)
                     for build in left:
                         outcome.took_ns[build.entry.name] = ended.took_ns
-                        with _kept(outcome, build.entry.name):
+                        with _collecting_failure(outcome, build.entry.name):
                             self._accept(build, ended)
         except BuildError as error:
             outcome.failures.update({entry.name: error for entry in entries})

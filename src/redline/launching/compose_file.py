@@ -295,7 +295,7 @@ def _state(seen: Mapping[str, Any]) -> ContainerState:
         pid=int(state.get("Pid") or 0),
         exit_code=int(state.get("ExitCode") or 0),
         health=str(health.get("Status") or "starting") if has_check else "",
-        said=_said(last),
+        said=_health_text(last),
         published={
             inside: tuple(int(binding["HostPort"]) for binding in bindings or () if binding.get("HostPort"))
             for inside, bindings in ports.items()
@@ -303,7 +303,7 @@ def _state(seen: Mapping[str, Any]) -> ContainerState:
     )
 
 
-def _said(result: Mapping[str, Any]) -> str:
+def _health_text(result: Mapping[str, Any]) -> str:
     """Describe the last result of a health check."""
     if not result:
         return "it was not run yet"

@@ -138,7 +138,7 @@ class Containers:
         key = (variant.slug, built.number)
         if key not in self._images:
             try:
-                self._images[key] = self._made(variant, variant.container, built, jdk, progress)
+                self._images[key] = self._container_server(variant, variant.container, built, jdk, progress)
             except ContainerEngineError as error:
                 raise BuildError(f"{variant.slug} cannot run in a container: {error}", hint=error.hint) from error
             except OSError as error:
@@ -147,7 +147,7 @@ class Containers:
                 raise BuildError(message, hint=mend(error)) from error
         return self._images[key]
 
-    def _made(
+    def _container_server(
         self,
         variant: Variant,
         wanted: Container,
@@ -392,7 +392,7 @@ class ContainerGuard(Guard):
         if isinstance(client, NotStarted):
             return client
         try:
-            self._pid = self._found()
+            self._pid = self._container_pid()
         except ContainerEngineError as error:
             raise LaunchError(f"{self._box.server}: {error}", hint=error.hint) from error
         if not self._pid:
@@ -405,7 +405,7 @@ class ContainerGuard(Guard):
             return client  # nothing can be read of an ending process
         return Started(self._pid, client.at_ns, cgroup.own_group_of(self._pid) is not None)
 
-    def _found(self) -> int:
+    def _container_pid(self) -> int:
         deadline = time.monotonic() + _START_WITHIN_S
         while self.poll(_PAUSE_S) is None:
             if pid := self._box.pid():

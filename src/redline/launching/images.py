@@ -72,24 +72,26 @@ def needed(
     if jdk is not None:
         closure.add([jdk.home], [jdk.home / name for name in _NOT_RUN])
     closure.paths.update(path_steps(folder))
-    closure.add([*(folder / name for name in outputs), *_named(words, folder), *_NAMES, *_programs((words[0], *tools))])
+    closure.add(
+        [*(folder / name for name in outputs), *_files_in(words, folder), *_NAMES, *_programs((words[0], *tools))]
+    )
     interpreters = {word for path in closure.paths if _may_be_run(path) for word in first_line(head_of(path))}
     if interpreters:
         closure.add(_programs((*interpreters, *_SCRIPT_TOOLS)))
     for python in sorted(path for path in closure.paths if _PYTHON.fullmatch(path.name) and _may_be_run(path)):
-        for library in map(Path, _said((str(python), "-c", _LIBRARY_OF_PYTHON)).split()):
+        for library in map(Path, _output_of((str(python), "-c", _LIBRARY_OF_PYTHON)).split()):
             closure.add([library], [library / name for name in _NOT_OF_PYTHON])
     binaries = [
         path for path in closure.paths if (_may_be_run(path) or ".so" in path.name) and head_of(path).startswith(ELF)
     ]
     # `ldd` reports static files and missing libraries on stderr; both are left out.
-    libraries = [Path(library) for library in _LIBRARY.findall(_said(("ldd", *map(str, binaries))))]
+    libraries = [Path(library) for library in _LIBRARY.findall(_output_of(("ldd", *map(str, binaries))))]
     closure.add(libraries)
     closure.add(path.with_name(name) for path in libraries if path.name == "libc.so.6" for name in _OF_LIBC)
     return tuple(sorted(closure.paths))
 
 
-def _named(words: Sequence[str], folder: Path) -> Iterator[Path]:
+def _files_in(words: Sequence[str], folder: Path) -> Iterator[Path]:
     """Yield the files that words name, also as `@FILE` and after a `=`, and folders below the build's."""
     for word in words:
         for text in {word, word.removeprefix("@"), word.partition("=")[2]} - {""}:
@@ -162,7 +164,7 @@ def _may_be_run(path: Path) -> bool:
     return path.is_file() and not path.is_symlink() and os.access(path, os.X_OK)
 
 
-def _said(command: Sequence[str]) -> str:
+def _output_of(command: Sequence[str]) -> str:
     """Return the output of a command; empty if it cannot be run."""
     try:
         done = subprocess.run(

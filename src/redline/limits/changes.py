@@ -33,7 +33,7 @@ def limit_change(probes: Sequence[LimitProbe], name: str, change: ServerChange |
         return None
     between = _dated(probes, change)
     flips = any(_flips(probes, name, pair, slower=change.slower) for pair in change.pairs)
-    found = _published(probes, name, between, answers=flips, shown=_shown(probes, change))
+    found = _published(probes, name, between, answers=flips, shown=_change_text(probes, change))
     return found if not flips or _is_of_all(probes, name, found) else found.without_answers
 
 
@@ -126,13 +126,13 @@ def _answered(probes: Sequence[LimitProbe], name: str, between: _Between, change
     """`it met 4,000/s until 90 s, and missed 2,800/s from 95 s on`."""
     until, since = (_moment(probes, at) for at in (between.before, between.since))
     if change.slower:
-        met, missed = (_said(probes, name, change.at(which)) for which in ("met_before", "missed_since"))
+        met, missed = (_probe_text(probes, name, change.at(which)) for which in ("met_before", "missed_since"))
         return f"it met {met} until {until}, and missed {missed} from {since} on"
-    missed, met = (_said(probes, name, change.at(which)) for which in ("missed_before", "met_since"))
+    missed, met = (_probe_text(probes, name, change.at(which)) for which in ("missed_before", "met_since"))
     return f"it missed {missed} until {until}, and met {met} from {since} on"
 
 
-def _shown(probes: Sequence[LimitProbe], change: ServerChange) -> str:
+def _change_text(probes: Sequence[LimitProbe], change: ServerChange) -> str:
     """`of 1,600/s it answered 1,007/s at 14 s, and 763/s at 75 s`, or how its median response time changed."""
     full = [pair for pair in change.pairs if any(is_full(probes[at]) for at in pair)]
     first, again = max(full or change.pairs, key=lambda pair: pair[1])
@@ -162,7 +162,7 @@ def _moment(probes: Sequence[LimitProbe], at: int) -> str:
     return f"probe {at + 1}" if began_s is None else f"{began_s:.0f} s"
 
 
-def _said(probes: Sequence[LimitProbe], name: str, tried: float | None) -> str:
+def _probe_text(probes: Sequence[LimitProbe], name: str, tried: float | None) -> str:
     probe = next(probe for probe in probes if probe.tried == tried and _state(probe, name) != "not known")
     return probe.said
 

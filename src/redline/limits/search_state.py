@@ -510,15 +510,15 @@ class SearchState:
                     when = "while it was warmed up"
                 case _:
                     most_per_s = 0.0 if made.load.by_users else made.load.open_shape.most_per_s
-                    when = f"at {self._said(most_per_s or made.tried)}"
+                    when = f"at {self._rate_text(most_per_s or made.tried)}"
             return f"{name} died {when}: {failure.message}"
         if failure.kind == "wrong_answer" and failure.stage == "load" and warms:
             return f"{name} gave no right answer while it was warmed up: {failure.message}"
         if failure.kind == "wrong_answer" and failure.stage == "load":
-            return f"{name} gives no right answer any more after {self._said(made.tried)}: {failure.message}"
+            return f"{name} gives no right answer any more after {self._rate_text(made.tried)}: {failure.message}"
         return failure.message
 
-    def _said(self, rate_per_s: float) -> str:
+    def _rate_text(self, rate_per_s: float) -> str:
         if self.cell.load.by_users:
             return users(rate_per_s)
         return paced(rate(rate_per_s), None if self.stretch is None else rate_per_s / self.stretch.per_s)

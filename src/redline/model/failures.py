@@ -48,9 +48,9 @@ class FirstFailure(Frozen):
         `malformed: a space follows the size of a chunk (RFC 9112, 7.1), at byte 17 of "HTTP/1.1 200 OK\r\n…"`.
         """
         of = f" of {self.label}" if self.label else ""
-        return f"{self.outcome.replace('_', ' ')}{of}: {self.reason}{self._seen()}"
+        return f"{self.outcome.replace('_', ' ')}{of}: {self.reason}{self._bytes_around()}"
 
-    def _seen(self) -> str:
+    def _bytes_around(self) -> str:
         """The place of a fault, and the bytes around it."""
         place = "" if self.at is None else f"at byte {self.at:,}"
         received = b64decode(self.bytes_base64 or "")

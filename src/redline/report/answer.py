@@ -126,14 +126,14 @@ def _objectives(report: Report) -> Iterator[Line]:
         if met == len(results):
             yield line(mark("met"), f"{text} is met by all {met} cells")
             continue
-        missed, unknown = (_named(results, state) for state in ("missed", "not known"))
+        missed, unknown = (_first_cells(results, state) for state in ("missed", "not known"))
         said = [f"{text} is not met by {missed}"] if missed else []
         said += [f"{'' if missed else text + ' is '}not known of {unknown}"] if unknown else []
         of_all = f"{met:,} of {len(results):,} cells meet it"
         yield line(mark("missed" if missed else "not known"), "; ".join((*said, of_all)))
 
 
-def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
+def _first_cells(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
     """Name the first cells with this result, with number or reason; empty without such cells."""
     texts = [f"{slug} ({result.reason or fmt.actual(result)})" for slug, result in results if result.state == state]
     more = f" and {len(texts) - _NAMED:,} more" if len(texts) > _NAMED else ""

@@ -20,7 +20,7 @@ _KEY = key(
 def claims_summary(report: Report) -> Iterator[Section]:
     """`Of 31 published claims 5 agree, 3 differ, 8 are not known and 15 are not measured.`, if there are any."""
     if report.claims:
-        yield Section("Published claims", (Prose((line(_said(report.claims)),)),))
+        yield Section("Published claims", (Prose((line(_claims_text(report.claims)),)),))
 
 
 def claims_section(report: Report) -> Iterator[Section]:
@@ -28,11 +28,11 @@ def claims_section(report: Report) -> Iterator[Section]:
     if report.claims:
         columns = map(Column, ("", "published", "expected", "measured", ""))
         table = Table(tuple(columns), tuple(tuple(_row(result)) for result in report.claims))
-        blocks = filled(Prose((line(_said(report.claims)),)), Prose((_KEY,)), table)
+        blocks = filled(Prose((line(_claims_text(report.claims)),)), Prose((_KEY,)), table)
         yield Section("Published claims", tuple(blocks), anchor="claims")
 
 
-def _said(results: tuple[ClaimResult, ...]) -> str:
+def _claims_text(results: tuple[ClaimResult, ...]) -> str:
     numbers = Counter(result.state for result in results)
     said = [f"{numbers[state]} {_verb(state, numbers[state])}" for state in get_args(ClaimState) if numbers[state]]
     *others, last = said

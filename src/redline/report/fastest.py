@@ -37,7 +37,7 @@ def fastest_lines(report: Report) -> Iterator[Line]:
         return
     where = {(group.scenario, group.load): group.where(report.cells) for group in groups(report)}
     for lead in leading:
-        said, why = _said(lead, report)
+        said, why = _headline(lead, report)
         place = where[lead.first.scenario, lead.first.load]
         if lead.judged:
             yield line((place, "dim"), (said, "strong"), why, _without(lead.without))
@@ -45,7 +45,7 @@ def fastest_lines(report: Report) -> Iterator[Line]:
             yield line((f"{place}{said}{why}{_without(lead.without)}{_control(lead)}", "dim"))
 
 
-def _said(lead: Lead, report: Report) -> tuple[str, str]:
+def _headline(lead: Lead, report: Report) -> tuple[str, str]:
     """`go is fastest`, and by how much; or that no server is, or is known to be, and which are not distinguished."""
     if lead.is_sure and not lead.judged:
         first = f"{lead.first.server} is first in {_without_verdict(report, lead.metric)}"

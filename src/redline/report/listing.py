@@ -90,7 +90,7 @@ def outcome(report: AnyReport) -> Answered:
     else:
         answers, findings = run_answer(report), findings_section(report)
         state = "aborted:" if report.run.aborted_by else "" if report.run.complete else "not complete:"
-    lines = _said([text for section in answers for text in _lines(section)])
+    lines = _lines_shown([text for section in answers for text in _lines(section)])
     grades = Counter(grade for section in findings for grade in _grades(section))
     return Answered(
         answer=_without_links(lines[0]) if lines else line(("no answer: see its page", "dim")),
@@ -139,7 +139,7 @@ def _no_runs(where: str, folder: str) -> Iterator[Block]:
         yield Fold(line(question), (Code(f"{command}{shlex.quote(str(PurePath(folder) / 'first'))}", question),))
 
 
-def _said(lines: list[Line]) -> list[Line]:
+def _lines_shown(lines: list[Line]) -> list[Line]:
     """The sentences; one that announces the next, such as `These differ:`, is a sentence with it."""
     if len(lines) > 1 and lines[0][-1].text.endswith(":"):
         return [(*lines[0], Span(" "), *lines[1]), *lines[2:]]

@@ -169,7 +169,7 @@ def _stretches(timeline: TrialTimeline) -> Iterator[TimeStretch]:
 
 def _says(trial: TrialReport | None, timeline: TrialTimeline) -> str:
     """What the panels show, in words."""
-    parts = [*_said(timeline)]
+    parts = [*_steps_text(timeline)]
     if trial is not None and not trial.used:
         why = f": {trial.failure}" if trial.failure else ""
         said = (
@@ -181,7 +181,7 @@ def _says(trial: TrialReport | None, timeline: TrialTimeline) -> str:
     return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
 
 
-def _said(timeline: TrialTimeline) -> Iterator[str]:
+def _steps_text(timeline: TrialTimeline) -> Iterator[str]:
     load, start = timeline.load, timeline.measured_from_s
     width = median(b - a for a, b in pairwise(load.edges_s))
     warm = f" after a warm-up of {_seconds(start)}" if start > 0 else ""

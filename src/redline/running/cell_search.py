@@ -297,12 +297,12 @@ class CellSearch:
             loads=self.state.loads,
             workers=self.state.terms.workers,
             log_is_kept=self.log_is_kept,
-            on_interval=self._seen,
+            on_interval=self._tell_listener,
             pause=self._pause,
             is_over=self.is_over,
         )
 
-    def _seen(self, interval: Interval) -> None:
+    def _tell_listener(self, interval: Interval) -> None:
         """Tell the listener of this turn: a prober may outlive the turn that made it."""
         self.listener.seen(interval)
 

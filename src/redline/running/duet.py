@@ -279,7 +279,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
             wrong = _differing(cells[: place + 1], servers[: place + 1], driver)
         if wrong is not None:
             return _Served(servers=facts, failure=wrong)
-    cells, users = _taken(cells, servers, tools)
+    cells, users = _within_capacity(cells, servers, tools)
     where, cpus = _placements(planned, tools.placement, cells[0].load.connections)
     options = LoadOptions(log=start.logs(planned) / "engine.log", log_is_kept=start.log_is_kept)
     for cell, server, placement in zip(cells, servers, where, strict=True):
@@ -356,7 +356,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
     )
 
 
-def _taken(
+def _within_capacity(
     cells: tuple[Cell, ...], servers: Sequence[RunningServer], tools: Tools
 ) -> tuple[tuple[Cell, ...], int | None]:
     """Return the cells with as many users as all servers take at once, and their number if it is smaller than asked.

@@ -15,14 +15,14 @@ _KINDS = ("basic", "bearer", "aws")
 _NAMED = "write `${NAME}`, a variable of Redline's environment: suites and results are kept, and secrets are not"
 
 
-def _named(text: str) -> str:
+def _checked_secret(text: str) -> str:
     if not passed_names(text):
         raise WrongValueError("a secret does not belong in a file", _NAMED)
     return text
 
 
 def _named_or_filled(text: str) -> str:
-    return text if has_placeholders(text) else _named(text)
+    return text if has_placeholders(text) else _checked_secret(text)
 
 
 def _plain(text: str) -> str:
@@ -32,7 +32,7 @@ def _plain(text: str) -> str:
 
 
 _Plain = Annotated[HeaderText, AfterValidator(_plain)]
-Secret = Annotated[_Plain, AfterValidator(_named)]
+Secret = Annotated[_Plain, AfterValidator(_checked_secret)]
 
 
 class BasicSignInSchema(Schema):

@@ -99,7 +99,7 @@ class Measurements:
                     with suppress(OSError):
                         file.unlink()
                 return None
-            command, pid = _said(os.pread(opened, _MOST_BYTES, 0))
+            command, pid = _parse_measurement(os.pread(opened, _MOST_BYTES, 0))
         except OSError:
             return None
         finally:
@@ -200,7 +200,7 @@ def _is_held(opened: int) -> bool:
     return False
 
 
-def _said(content: bytes) -> tuple[str, int | None]:
+def _parse_measurement(content: bytes) -> tuple[str, int | None]:
     """The command and the process id that a file names; anybody may have written it."""
     try:
         known = json.loads(content)

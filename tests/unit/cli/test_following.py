@@ -67,7 +67,7 @@ def test_redirects(
             return checked()
         return checked(status=302).model_copy(update={"headers": (("location", location),)})
 
-    monkeypatch.setattr(following, "_asked", answer)
+    monkeypatch.setattr(following, "_answer_of", answer)
     flags = asks.load(url="https://127.0.0.1:8443/a", headers=[*signed_in], connections=1, duration="1s")
     if refused:
         with pytest.raises(UsageError, match=refused):

@@ -157,7 +157,7 @@ def test_a_measurement_that_becomes_another_state_is_seen_once(folder: Path) -> 
     ("pid", "shown"), [(0, None), (1, 1), (2**31 - 1, 2**31 - 1), (2**31, None), (True, None), ("7", None)]
 )
 def test_only_a_number_that_a_process_may_have_is_its_id(pid: object, shown: int | None) -> None:
-    assert module._said(json.dumps({"command": "x", "pid": pid}).encode()) == ("x", shown)
+    assert module._parse_measurement(json.dumps({"command": "x", "pid": pid}).encode()) == ("x", shown)
 
 
 def test_a_user_without_a_name_is_a_number() -> None:

@@ -159,7 +159,7 @@ def _begun(
         repository, flags.good, flags.bad, _in_repository(flags.paths, repository), first_parent=flags.first_parent
     )
     store = BisectStore(flags.output or places.new_run("bisect"))
-    told = _told(flags, history, repository)
+    told = _new_bisection(flags, history, repository)
     if flags.measure is not None:
         refuse(flags.given(but=_WITH_MEASURE), "--measure loads no server, and takes no")
         store.check_free()
@@ -206,7 +206,7 @@ def _printed(flags: BisectFlags, command: str, repository: Repository, here: Pat
     return PrintedNumber(command=command, build=build, below=below, budget_ns=budget_ns)
 
 
-def _told(flags: BisectFlags, history: CommitHistory, repository: Repository) -> Bisection:
+def _new_bisection(flags: BisectFlags, history: CommitHistory, repository: Repository) -> Bisection:
     """A search of which nothing is measured yet."""
     metric = _METRICS.get(flags.metric) or Metric(flags.metric)
     good, bad = (history.newest, history.oldest) if history.is_fix else (history.oldest, history.newest)

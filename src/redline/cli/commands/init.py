@@ -180,13 +180,13 @@ def _answered(described: _Described) -> tuple[_Described, list[str]]:
             request["expect"] = {"status": answer.status}
         if len(kept) < FEW_REQUESTS:
             kept.append(request)
-            said.append(_said(cell, answer))
+            said.append(_answer_text(cell, answer))
     if not kept:
         hint = f"see what `redline import {described.of_file}` makes of the file"
         raise UsageError(f"no request is answered; {'; '.join(left[:_MOST_LINES])}", hint=hint)
     answered = replace(described, requests=kept)
     if left and not any(map(_says_ready, kept)):
-        _asked(answered)  # whether it is ready was seen by a request that is left out
+        _checked_cells(answered)  # whether it is ready was seen by a request that is left out
     more = len(described.requests) - len(kept) - len(left)
     return answered, [*said, *left, *([f"and {more} more that are answered too: redline.yaml has few"] if more else [])]
 
@@ -343,7 +343,7 @@ def _asked_patiently(described: _Described) -> tuple[_Described, list[tuple[Cell
     A JVM had that time at once. Raises BuildError, LaunchError, DriveError and UsageError.
     """
     try:
-        return described, _asked(described)
+        return described, _checked_cells(described)
     except LaunchError as error:
         if (
             error.kind != "not_ready"
@@ -356,10 +356,10 @@ def _asked_patiently(described: _Described) -> tuple[_Described, list[tuple[Cell
     said = f"not ready in time: starting it again, with up to {within}"
     Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
     slow = replace(described, server={**described.server, "ready": {"within": within}})
-    return slow, _asked(slow)
+    return slow, _checked_cells(slow)
 
 
-def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
+def _checked_cells(described: _Described) -> list[tuple[Cell, Checked]]:
     """Send every request once. Raises BuildError, LaunchError, DriveError and UsageError."""
     suite = _suite(described)
     cells = list(make_plan(suite).cells.values())
@@ -430,6 +430,6 @@ def _line(cell: Cell) -> str:
     return f"{cell.scenario.request.method} {cell.scenario.request.path}"
 
 
-def _said(cell: Cell, answer: Checked) -> str:
+def _answer_text(cell: Cell, answer: Checked) -> str:
     kind = answer.header("content-type").partition(";")[0]
     return f"{_line(cell)}: status {answer.status}, {answer.body_length or 0:,} bytes{kind and f' of {kind}'}"

@@ -78,7 +78,7 @@ def execute(flags: LoadFlags) -> None:
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
         order = LoadOrder(
-            _asked(flags, like, console),
+            _load_ask(flags, like, console),
             command_line,
             folder,
             is_kept=kept.folder is not None,
@@ -131,7 +131,7 @@ def _like_section(like: Like) -> "Section":
     return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
 
 
-def _asked(flags: LoadFlags, like: Like | None, console: Console) -> LoadAsk:
+def _load_ask(flags: LoadFlags, like: Like | None, console: Console) -> LoadAsk:
     """What flags ask for, of the URL to which redirects lead. Raises UsageError."""
     ask = load_ask(flags)
     if like is not None and like.requests:
@@ -144,7 +144,7 @@ def _write_suite(flags: LoadFlags, like: Like | None, file: Path, console: Conso
     """Write what flags ask for as a suite. Raises RedlineError."""
     project = project_here() if flags.url is None else None
     write_suite(
-        _asked(flags, like, console), file, project, lambda ask, placed: load_document(ask, placed, project), console
+        _load_ask(flags, like, console), file, project, lambda ask, placed: load_document(ask, placed, project), console
     )
 
 

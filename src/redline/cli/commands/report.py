@@ -66,7 +66,7 @@ def _show_side_by_side(flags: ReportFlags) -> None:
     if twice is not None:
         hint = f"name runs of two machines or two days; this one alone: redline report {twice}"
         raise UsageError(f"{twice} is there twice", hint=hint)
-    result = side_by_side([*map(_named, flags.runs)], VERSION)
+    result = side_by_side([*map(_named_report, flags.runs)], VERSION)
     if form is None:
         show(OUTLINE.text(result, Medium.TERMINAL))
     else:
@@ -79,7 +79,7 @@ def _same_place(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def _named(path: Path) -> NamedReport:
+def _named_report(path: Path) -> NamedReport:
     """The report of a directory or a file. Raises UsageError."""
     is_file = path.is_file() and path.name != RunStore.manifest_file
     try:

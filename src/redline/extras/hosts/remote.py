@@ -102,13 +102,13 @@ class PartsDriver:
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """Return the first wrong answer of a server to the first load host, or None."""
-        return self._asked("verify", cell, endpoint)
+        return self._call_first_host("verify", cell, endpoint)
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
         """Return the first difference between the answers of two servers, or None."""
-        return self._asked("differ", cell, names, endpoints)
+        return self._call_first_host("differ", cell, names, endpoints)
 
-    def _asked(self, method: str, cell: Cell, *arguments: Any) -> str | None:
+    def _call_first_host(self, method: str, cell: Cell, *arguments: Any) -> str | None:
         known = {name: value for asked in cell.scenario.requests for name, value in secrets_of(asked).items()}
         brought = Brought(known, rows_of_check(cell.scenario))
         try:
@@ -375,14 +375,14 @@ class RemoteMonitor:
 
     def finish(self) -> tuple[Series, ...]:
         """End, and return the series; empty for a lost host. Series of the proxies' host have its name."""
-        series = list(self._seen(self._host))
+        series = list(self._series_of(self._host))
         if self._apart and self._proxy:
             name = self._proxy.report.name
-            of_hops = self._seen(self._proxy)
+            of_hops = self._series_of(self._proxy)
             series += [line if line.subject in HOPS else line.of_host(name) for line in of_hops]
         return tuple(series)
 
-    def _seen(self, host: RemoteHost) -> tuple[Series, ...]:
+    def _series_of(self, host: RemoteHost) -> tuple[Series, ...]:
         with contextlib.suppress(HostLostError):
             series: tuple[Series, ...] = call(host, "unfollow", self._watch)
             return series

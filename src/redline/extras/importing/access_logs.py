@@ -59,7 +59,7 @@ def read_log(source: RequestSource, into: Gathering) -> None:
                 timed += 1
     if untimed and not timed:
         raise source.timeless()
-    asked = {logged: known for logged, count in counts.items() if (known := _asked(logged, count, into))}
+    asked = {logged: known for logged, count in counts.items() if (known := _request_of(logged, count, into))}
     hosts = Counter[str]()
     for logged, known in asked.items():
         hosts[known.host] += counts[logged]
@@ -102,7 +102,7 @@ def _without_secrets(logged: Logged, into: Gathering) -> Logged:
     return logged._replace(request=request) if names else logged
 
 
-def _asked(logged: Logged, count: int, into: Gathering) -> Asked | None:
+def _request_of(logged: Logged, count: int, into: Gathering) -> Asked | None:
     """The request of lines that are alike; None after leaving them out."""
     match = _REQUEST.fullmatch(logged.request)
     if match is None:

@@ -196,7 +196,7 @@ class Gathering:
             whys = "; ".join(f"{entry.count:,} {entry.why}" for entry in left if entry.kind == "request")
             hint = f"left out: {whys}" if whys else "see whether this is the right file"
             raise self.source.wrong(f"this {form} has no request that can be sent", hint)
-        return Made(form, _named(requests, counts), counts, left, host, tuple(files), *self._arrivals(places))
+        return Made(form, _with_names(requests, counts), counts, left, host, tuple(files), *self._arrivals(places))
 
     def _arrivals(self, places: Mapping[Asked, int]) -> tuple[tuple[Arrival, ...], bool]:
         """The arrivals of the requests in the list, and whether they are spread over seconds.
@@ -337,7 +337,7 @@ def _has_surrogate(text: str) -> bool:
     return re.search("[\ud800-\udfff]", text) is not None
 
 
-def _named(requests: list[dict[str, Plain]], counts: list[int]) -> list[dict[str, Plain]]:
+def _with_names(requests: list[dict[str, Plain]], counts: list[int]) -> list[dict[str, Plain]]:
     """The requests with unique names, and with weights if these differ."""
     weights, used = _weights(counts), set[str]()
     named = list[dict[str, Plain]]()

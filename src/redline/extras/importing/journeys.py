@@ -184,7 +184,7 @@ def read_journey(
             )
     if not walk.requests:
         raise source.wrong("this recording has no request for a journey", "record the pages again, as HAR")
-    return _made(walk, thinks, base)
+    return _journey_of(walk, thinks, base)
 
 
 def _answered(source: RequestSource, walk: "_Walk") -> Iterator[HarEntry]:
@@ -439,7 +439,7 @@ def _plain(pattern: str) -> str:
     return re.sub(r"\\([ \-\"'<>=/#&~:;,@!%])", r"\1", pattern)
 
 
-def _made(walk: _Walk, thinks: list[int], host: str) -> MadeJourney:
+def _journey_of(walk: _Walk, thinks: list[int], host: str) -> MadeJourney:
     steps, used, cut = list[dict[str, Plain]](), set[str](), walk.logs_in + 1
     cut = cut if cut < len(walk.requests) else 0
     for at, (request, think_ns) in enumerate(zip(walk.requests, thinks, strict=True)):

@@ -105,7 +105,7 @@ class _Operations:
             self.into.leave_out(why, example)
             return
         try:
-            asked, made = self._asked(method, path, shared, operation)
+            asked, made = self._request_of(method, path, shared, operation)
         except NoValueError as error:
             pattern = f"`{clip(error.pattern)}` of " if error.pattern else ""
             self.into.leave_out(error.why, f"{pattern}{example}")
@@ -128,7 +128,9 @@ class _Operations:
         scheme = self._scheme(operation)
         return f"that need a sign-in (`{scheme}`)" if scheme else ""
 
-    def _asked(self, method: str, path: str, shared: object, operation: Mapping[str, Any]) -> tuple[Asked | None, bool]:
+    def _request_of(
+        self, method: str, path: str, shared: object, operation: Mapping[str, Any]
+    ) -> tuple[Asked | None, bool]:
         """The request of an operation, and whether it has generated values; None if its content type cannot be sent."""
         host, target = self._server(shared, operation)
         target += path

@@ -26,14 +26,14 @@ def read_urls(source: RequestSource, into: Gathering) -> None:
         if match is None:
             hint = "write one URL per line, such as http://127.0.0.1:8080/items, or a path, such as /items"
             raise source.wrong("this is not a URL", hint, number)
-        asked = _asked(line, match[2], number, source)
+        asked = _request_of(line, match[2], number, source)
         if match[1].startswith("/"):
             into.add(asked._replace(target=match[1]))
         else:
             into.add_url(asked, match[1])
 
 
-def _asked(line: str, body: str | None, number: int, source: RequestSource) -> Asked:
+def _request_of(line: str, body: str | None, number: int, source: RequestSource) -> Asked:
     """A request without its target; `body` is the text behind POST."""
     if not re.search(r"\sPOST(?:\s|$)", line, re.IGNORECASE):
         return Asked("GET", "")

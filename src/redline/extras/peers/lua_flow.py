@@ -150,7 +150,9 @@ class Flow:
             if same(old, new):
                 continue
             changed = changed or not isinstance(old, Unknown)
-            known = old if isinstance(old, Unknown) else Unknown(line, f"{_shown(key)} changes from request to request")
+            known = (
+                old if isinstance(old, Unknown) else Unknown(line, f"{_key_text(key)} changes from request to request")
+            )
             names[key] = known
         return Again(value, changed)
 
@@ -473,7 +475,7 @@ class Flow:
             if function.name in _CHANGES_TABLE and call.arguments:
                 table = self._known(call.arguments[0], scope)
                 self._unknown_tables(
-                    [table] if isinstance(table, LuaTable) else self._named(block, scope), call.line, why
+                    [table] if isinstance(table, LuaTable) else self._named_tables(block, scope), call.line, why
                 )
         if isinstance(function, LuaClosure):
             self.forget(function.function.body, function.scope, why, seen)
@@ -487,13 +489,13 @@ class Flow:
         table = None if isinstance(root, Name) and root.name in inner else self._known(target.table, scope)
         key = self._constant_key(target)
         if not isinstance(table, LuaTable):
-            self._unknown_tables(self._named(block, scope), target.line, why)
+            self._unknown_tables(self._named_tables(block, scope), target.line, why)
         elif key is None:
             self._unknown_tables([table], target.line, why)
         else:
             self._put(table, key, Unknown(target.line, f"{key}: {why}"), target.line)
 
-    def _named(self, block: Block, scope: Scope) -> list[Value]:
+    def _named_tables(self, block: Block, scope: Scope) -> list[Value]:
         """The tables that these statements name."""
         return [self._variable(node.name, scope) for node in nodes(block) if isinstance(node, Name)]
 
@@ -511,5 +513,5 @@ class Flow:
         return None
 
 
-def _shown(key: Key) -> str:
+def _key_text(key: Key) -> str:
     return key if isinstance(key, str) else f"[{key:g}]"

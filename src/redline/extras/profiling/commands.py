@@ -75,7 +75,7 @@ class _Command:
                 process.kill()
                 process.wait()
         if process.returncode not in (0, -signal.SIGINT):
-            raise ProfilerError(f"{self.name} ended with {process.returncode}: {_said(self._log)}")
+            raise ProfilerError(f"{self.name} ended with {process.returncode}: {_last_words(self._log)}")
 
 
 class Perf(_Command):
@@ -152,7 +152,7 @@ class Perf(_Command):
         if not select.select([self._answers], [], [], _ANSWERS_WITHIN_S)[0]:
             raise ProfilerError(f"{self.name} did not attach itself within {_ANSWERS_WITHIN_S:g} s: other programs run")
         if not os.read(self._answers, 64).startswith(b"ack"):
-            raise ProfilerError(f"{self.name} ended before it sampled: {_said(self._log)}")
+            raise ProfilerError(f"{self.name} ended before it sampled: {_last_words(self._log)}")
 
     def _close(self) -> None:
         """Close the pipes to perf, and wait for one that has ended."""
@@ -227,7 +227,7 @@ def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
         process.kill()
         process.communicate()
     if code:
-        raise ProfilerError(f"perf script ended with {code}: {_said(log)}")
+        raise ProfilerError(f"perf script ended with {code}: {_last_words(log)}")
 
 
 def _more(pipe: int) -> bytes:
@@ -254,7 +254,7 @@ class PySpy(_Command):
         deadline = time.monotonic() + _ANSWERS_WITHIN_S
         while _SAMPLES not in self._log.read_bytes():
             if self._process is None or self._process.poll() is not None:
-                raise ProfilerError(f"{self.name} ended before it sampled: {_said(self._log)}")
+                raise ProfilerError(f"{self.name} ended before it sampled: {_last_words(self._log)}")
             if time.monotonic() > deadline:
                 raise ProfilerError(f"{self.name} did not sample within {_ANSWERS_WITHIN_S:g} s: other programs run")
             time.sleep(_LOOKS_EVERY_S)
@@ -327,7 +327,7 @@ def _answer(command: Sequence[str]) -> "subprocess.CompletedProcess[bytes] | Non
         return None
 
 
-def _said(log: Path) -> str:
+def _last_words(log: Path) -> str:
     try:
         return _reason(log.read_bytes())
     except OSError:

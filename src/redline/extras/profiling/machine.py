@@ -148,7 +148,7 @@ class TrialProfiler:
             self._try(lambda: sampled.append(self._sampler.read(self._folder, _slices(traffic, during))))
         files = list[ProfileFile]()
         if sampled:
-            self._try(lambda: files.extend(self._kept(sampled[0])))
+            self._try(lambda: files.extend(self._write_stacks(sampled[0])))
         if sampled and not self._problem and not sampled[0].samples:
             self._problem = "it took no sample during the measurement"
         return ProfileFacts(
@@ -169,7 +169,7 @@ class TrialProfiler:
             uncounted=self._uncounted,
         )
 
-    def _kept(self, sampled: Sampled) -> tuple[ProfileFile, ...]:
+    def _write_stacks(self, sampled: Sampled) -> tuple[ProfileFile, ...]:
         """Write the stacks, and list the files by their names in the folder."""
         name = f"{self._folder.name}, {self._sampler.name}"
         write_atomically(self._folder / "stacks.gz", sampled.stacks.to_bytes())

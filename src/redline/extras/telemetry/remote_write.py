@@ -162,10 +162,10 @@ def _headers() -> dict[str, str]:
         "X-Prometheus-Remote-Write-Version": "0.1.0",
         "User-Agent": f"redline/{VERSION}",
     }
-    return own | dict(_given(filter(str.strip, os.environ.get(HEADERS, "").split(","))))
+    return own | dict(_headers_of(filter(str.strip, os.environ.get(HEADERS, "").split(","))))
 
 
-def _given(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _headers_of(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
     for pair in pairs:
         name, equals, value = (unquote(part.strip()) for part in pair.partition("="))
         if not equals or not name.replace("-", "").isalnum() or not (value.isascii() and value.isprintable()):

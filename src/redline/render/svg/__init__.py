@@ -23,18 +23,18 @@ _UNNAMEABLE = re.compile(r"[^A-Za-z0-9._+=,-]+")
 def svg_files(report: AnyReport) -> dict[str, bytes]:
     """A file for each plot by its name, in the order of the page; empty where there is nothing valid to draw."""
     if isinstance(report, LimitReport):
-        return dict(_named((name, draw_chart(chart)) for name, chart in limit_charts(report)))
+        return dict(_with_file_names((name, draw_chart(chart)) for name, chart in limit_charts(report)))
     charts = (
         (name, draw_chart(chart))
         for charts_of in (run_charts, heat_charts, distribution_charts)
         for name, chart in charts_of(report)
     )
-    files = dict(_named((*charts, *bar_files(report), *flame_files(report), *difference_files(report))))
+    files = dict(_with_file_names((*charts, *bar_files(report), *flame_files(report), *difference_files(report))))
     tables = forest(report)
     return {"changes.svg": draw_forest(tables, report.run.suite), **files} if tables else files
 
 
-def _named(pictures: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+def _with_file_names(pictures: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
     """With names that a file can have, no two of which are the same."""
     times = Counter[str]()
     for name, content in pictures:

@@ -86,7 +86,7 @@ def _bars(chart: BarChart) -> bytes:
             _interval(svg, bar, across(bar.end), (across(bar.low or 0.0), across(bar.high or 0.0)), top + 11)
             for dot in filter(scale.holds, bar.dots):
                 add(svg, "circle", cx=across(dot), cy=top + 20, r=1.5, fill=MUTED)
-        add_text(svg, right + 14, top + 16, _said(said), fill=INK)
+        add_text(svg, right + 14, top + 16, _cell_text(said), fill=INK)
     return as_file(svg)
 
 
@@ -98,7 +98,7 @@ def _interval(svg: ET.Element, bar: Bar, end: float, ends: tuple[float, float], 
     add(svg, "path", d=f"M{ends[0]} {middle}H{ends[1]}{caps}", stroke=INK, fill="none")
 
 
-def _said(value: ChangeCell | str) -> str:
+def _cell_text(value: ChangeCell | str) -> str:
     if isinstance(value, str):
         return value
     words = (

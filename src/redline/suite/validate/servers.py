@@ -246,7 +246,7 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
     elif asked != "/":
         hint = f"{advice('requests', 'move it to `scenarios`')}, such as `get: {clip(asked)}`"
         sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", hint)
-    way = _way(sheet, path, written, server)
+    way = _access_of(sheet, path, written, server)
     has_tls_ = is_url(url) and is_secure(url)
     chosen = _routes_to_running(sheet, path, written, names, secure=has_tls_)
     fronts = [route.legs[0] if route else leg_of(written.http, tls=has_tls_) for route in chosen]
@@ -291,7 +291,7 @@ def _routes_to_running(
     return chosen
 
 
-def _way(sheet: Sheet, path: Path, written: ServerSchema, server: AttachedServer) -> Access:
+def _access_of(sheet: Sheet, path: Path, written: ServerSchema, server: AttachedServer) -> Access:
     """How connections reach the server behind a URL; problems are noted."""
     connect = tuple(map(read_place, written.connect or ()))
     if connect and server.way.connect:
