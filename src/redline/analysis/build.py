@@ -201,7 +201,7 @@ def _request_ratios(duets: Mapping[tuple[str, str], Duet], plan: Plan) -> Iterat
     """
     for (cell_id, baseline_id), duet in duets.items():
         cell = plan.cells[cell_id]
-        labels = cell.scenario.told_apart if duet.failing is None else ()
+        labels = cell.scenario.several_labels if duet.failing is None else ()
         for at, label in enumerate(labels):
             for q in _BY_REQUEST:
                 if (ratio := duet.of_request(at, q)) is not None:

@@ -211,7 +211,7 @@ def _slowest(
     result: CellResult, sliced: "SlicedCell | None", trials: Iterable[TrialNumbers]
 ) -> tuple[SlowRequest, ...]:
     """The slowest requests of the starts of duets, or of the trials whose response times are known."""
-    labels = result.cell.scenario.told_apart
+    labels = result.cell.scenario.several_labels
     numbers = {trial.report.position: at for at, trial in enumerate(result.trials, 1)}
     loads = ((numbers[trial.position], load) for trial in trials if (load := trial.traffic))
     made = sliced.kept if sliced else ((number, load.starts_ns, load.slowest) for number, load in loads)

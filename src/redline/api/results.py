@@ -31,8 +31,8 @@ from redline.render.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
 from redline.render.renderers import as_html, own_view
 from redline.report.outcomes import outcomes
 from redline.running.formats import (
-    Made,
     RecordedIn,
+    Rendered,
     renderer_of,
     write_files,
 )
@@ -128,8 +128,8 @@ class BaseResult(ABC, Generic[R]):
             write_atomically(path, made if isinstance(made, bytes) else b"".join(made))
         return path
 
-    def _rendered(self, form: ResultFormat) -> Made:
-        made: Made
+    def _rendered(self, form: ResultFormat) -> Rendered:
+        made: Rendered
         if form.needs is Needs.REPORT:
             made = form.load()(self.report)
             if isinstance(made, Mapping) and not made:

@@ -17,7 +17,7 @@ from redline.asking.requests import (
     replayed,
     settings,
 )
-from redline.asking.written import NO_CATALOGUE, Given
+from redline.asking.written import NO_CATALOGUE, Sourced
 from redline.defaults import AB_USERS
 from redline.errors import UsageError
 from redline.model.variant import DIRECT
@@ -66,13 +66,13 @@ def comparison_document(
     budget = default_budget(2, parts) if project is None else budget_of(project, 2, parts)
     if ask.route is not None:
         document["servers"] = [_also_through(server, ask.route) for server in _servers(document)]
-    document |= {"loads": loads, "budget": budget, "metric": Given(part("metric", ask.metric), ask.metric)}
+    document |= {"loads": loads, "budget": budget, "metric": Sourced(part("metric", ask.metric), ask.metric)}
     document |= settings(ask, "budget", "timeout", "threshold", "seed")
     if ask.builds > 1:
-        document["builds"] = Given(part("builds", str(ask.builds)), ask.builds)
-    document |= {name: Given(part(name), True) for name in ("same_answers", "why") if getattr(ask, name)}
+        document["builds"] = Sourced(part("builds", str(ask.builds)), ask.builds)
+    document |= {name: Sourced(part(name), True) for name in ("same_answers", "why") if getattr(ask, name)}
     if ask.parallel:
-        document["design"] = Given(part("parallel"), "parallel-duet")
+        document["design"] = Sourced(part("parallel"), "parallel-duet")
     return kept_alive_or_not(document | aborted_when(ask.abort_when), ask)
 
 
@@ -98,7 +98,7 @@ def _servers(document: Mapping[str, object]) -> list[dict[str, object]]:
 
 
 def _also_through(server: Mapping[str, object], route: str) -> dict[str, object]:
-    return {**server, "route": Given(part("route", route), [DIRECT, route])}
+    return {**server, "route": Sourced(part("route", route), [DIRECT, route])}
 
 
 def _one_target(ask: ComparisonAsk, route: str) -> str:
@@ -161,5 +161,5 @@ def _load(ask: ComparisonAsk, placed: Placed) -> dict[str, object]:
             raise UsageError(message, hint=f"leave it out, or {part('replay')}")
         return {"open": {"arrivals": replayed(ask, placed)}}
     if ask.rate is not None:
-        return {"open": {"rate": Given(source, ask.rate)}}
-    return {"closed": {"users": Given(source, AB_USERS if ask.users is None else ask.users)}}
+        return {"open": {"rate": Sourced(source, ask.rate)}}
+    return {"closed": {"users": Sourced(source, AB_USERS if ask.users is None else ask.users)}}

@@ -11,7 +11,7 @@ from redline.errors import UsageError
 from redline.quantities import duration, integer
 from redline.schema.document import Document, parse_document
 from redline.suite import opened_requests
-from redline.suite.imported import ImportNote, Made, Wanted
+from redline.suite.imported import Imported, ImportNote, Wanted
 from redline.suite.loading import MOST_BYTES
 from redline.suite.request_source import read_json
 from redline.suite.urls import base_of, is_url
@@ -23,13 +23,13 @@ _DUE_TIMES = re.compile(rb"(?:\s|#[^\n]*\n)*+(?:" + _DUE_TIME + rb"(?:\s|\Z)|\Z)
 _JOURNEY = re.compile(r"^\s*(?:\{\s*)?\"?journey\"?\s*:", re.MULTILINE)
 
 
-def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None) -> Document | Made:
+def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None) -> Document | Imported:
     """Read a list of requests, or import a file of another format. Raises UsageError with the place in the file."""
     importing = extra_if_installed(_IMPORTING) if form is None else extra(_IMPORTING, f"--format {form}")
     with opened_requests(file) as source:
         known = importing and (importing.detect(source) if form is None else importing.named(form))
         if known is not None:
-            made: Made = importing.read_requests(source, known, wanted or Wanted())
+            made: Imported = importing.read_requests(source, known, wanted or Wanted())
             return made
         text = source.text()
     if importing is None and not (_OURS.match(text) or _JOURNEY.search(text)):
@@ -50,7 +50,7 @@ def _refuse_foreign_list(value: object, file: Path) -> None:
         raise UsageError(f"{file}: this is {foreign.what}, and no list of requests", hint=foreign.hint)
 
 
-def read_recording(file: Path) -> Made | None:
+def read_recording(file: Path) -> Imported | None:
     """The requests of a log or a recording of a browser with their times; None for a file of due times.
 
     Raises UsageError with the place in the file.
@@ -62,7 +62,7 @@ def read_recording(file: Path) -> Made | None:
                 extra(_IMPORTING, str(file))  # which is absent, and says so
             return None
         known = importing.known_recording(source)
-        made: Made | None = known and importing.read_requests(source, known, Wanted(times=True))
+        made: Imported | None = known and importing.read_requests(source, known, Wanted(times=True))
         return made
 
 
@@ -86,24 +86,24 @@ class Recorded(NamedTuple):
         return {TIMES_FILE: self.times}
 
 
-def times_of(made: Made) -> Recorded:
+def times_of(made: Imported) -> Recorded:
     """The due times of an import: seconds, and the numbers of the requests."""
     lines = (f"{arrival.at_ns / 1e9:.9f} {arrival.request + 1}\n" for arrival in made.arrivals)
     return Recorded("".join(lines), made.arrivals[-1].at_ns)
 
 
-def times_summary(made: Made) -> str:
+def times_summary(made: Imported) -> str:
     """Say how many requests were recorded, over which time."""
     said = f"{integer(len(made.arrivals))} requests in {duration(made.arrivals[-1].at_ns)}"
     return f"{said}; the file has whole seconds, over which they are spread evenly" if made.spread else said
 
 
-def as_document(made: Made, file: Path) -> Document:
+def as_document(made: Imported, file: Path) -> Document:
     """The requests imported from a file, without places in it."""
     return Document(str(file), list(made.requests), {}, {})
 
 
-def summary(made: Made, file: Path, targets: Iterable[str]) -> str:
+def summary(made: Imported, file: Path, targets: Iterable[str]) -> str:
     """Say in a line or two what a command sends of a file and what not. `targets`: the servers of the command."""
     said = f"{integer(len(made.requests))} requests from {file}"
     left = sorted((entry for entry in made.left_out if entry.kind == "request"), key=lambda entry: -entry.count)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from redline.asking.asks import RequestAsk
-from redline.asking.written import Given
+from redline.asking.written import Sourced
 from redline.errors import UsageError
 from redline.wording import part
 
@@ -45,23 +45,23 @@ def _closing(asked: object) -> object:
         return _with(asked, journey=_with(written["journey"], **closing))
     headers = _mapping(written.get("headers")) or {}
     kept = {name: value for name, value in headers.items() if name.lower() != "connection"}
-    return _with(asked, headers={**kept, "Connection": Given(part(_NAME), "close")})
+    return _with(asked, headers={**kept, "Connection": Sourced(part(_NAME), "close")})
 
 
 def _used_once(shape: object) -> object:
     """The shape of a load, whose connections are replaced after a request; other keys of a load stay."""
-    return shape if _mapping(shape) is None else _with(shape, requests_per_connection=Given(part(_NAME), 1))
+    return shape if _mapping(shape) is None else _with(shape, requests_per_connection=Sourced(part(_NAME), 1))
 
 
 def _mapping(written: object) -> Mapping[str, object] | None:
-    inner = written.value if isinstance(written, Given) else written
+    inner = written.value if isinstance(written, Sourced) else written
     return inner if isinstance(inner, Mapping) else None
 
 
 def _with(written: object, **values: object) -> object:
     """A mapping of the document with these values; it keeps its source."""
-    if isinstance(written, Given):
-        return Given(written.source, _with(written.value, **values))
+    if isinstance(written, Sourced):
+        return Sourced(written.source, _with(written.value, **values))
     assert isinstance(written, Mapping), "a mapping was looked up before"
     return {**written, **values}
 
@@ -71,7 +71,7 @@ def _entries(written: object, change: Callable[[object], object]) -> object:
 
 
 def _changed_items(written: object, change: Callable[[object], object]) -> object:
-    if isinstance(written, Given):
-        return Given(written.source, _changed_items(written.value, change))
+    if isinstance(written, Sourced):
+        return Sourced(written.source, _changed_items(written.value, change))
     assert isinstance(written, (list, tuple)), "requests and steps are lists"
     return [change(item) for item in written]

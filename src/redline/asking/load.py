@@ -25,7 +25,7 @@ from redline.asking.requests import (
     settings,
 )
 from redline.asking.suites import check_is_no_file
-from redline.asking.written import Given, read_written
+from redline.asking.written import Sourced, read_written
 from redline.defaults import LOAD_WARM_UP, NO_WARM_UP
 from redline.errors import UsageError
 from redline.model import Closed, Suite
@@ -69,15 +69,15 @@ def load_document(ask: LoadAsk, placed: Placed, project: Project | None = None) 
     document: dict[str, object] = {
         **asked,
         "loads": {"load": _load(ask, placed)},
-        "warmup": Given(part("warmup", warmup), {"detect": {}} if warmup == DETECTED else warmup),
+        "warmup": Sourced(part("warmup", warmup), {"detect": {}} if warmup == DETECTED else warmup),
         "trials": 1,
-        "seed": Given(part("seed", ask.seed), ask.seed),
+        "seed": Sourced(part("seed", ask.seed), ask.seed),
         "engine": {"backend": ask.backend, "spin": ask.spin},
     }
     document |= settings(ask, "timeout")
     document |= aborted_when(ask.abort_when)
     if ask.objective:
-        document["objective"] = Given(part("objective"), [*ask.objective])
+        document["objective"] = Sourced(part("objective"), [*ask.objective])
     return kept_alive_or_not(document, ask)
 
 
@@ -144,7 +144,7 @@ def _asked_of(project: Project, ask: LoadAsk, placed: Placed) -> dict[str, objec
 def _load(ask: LoadAsk, placed: Placed) -> dict[str, object]:
     """Return the load: open with a rate or a file to replay, else closed. Raises UsageError."""
     _check_combination(ask)
-    connections = Given(part("connections", ask.connections), ask.connections)
+    connections = Sourced(part("connections", ask.connections), ask.connections)
     if ask.is_open:
         shape: dict[str, object] = {
             **settings(ask, "rate"),
@@ -155,16 +155,16 @@ def _load(ask: LoadAsk, placed: Placed) -> dict[str, object]:
     else:
         kind, colon, mean = (ask.think or "").partition(":")
         think = {"exponential": mean} if colon and kind == "exp" else ask.think
-        shape = {"users": connections, "think": think and Given(part("think", ask.think), think)}
+        shape = {"users": connections, "think": think and Sourced(part("think", ask.think), think)}
         shape |= settings(ask, "pace")
     shape |= settings(ask, "depth", "requests_per_connection")
     if ask.stages:
-        stages = [Given(part("stages", text), _stage(text, in_users=not ask.is_open)) for text in ask.stages]
-        shape["stages"] = Given(part("stages", ask.stages), stages)
+        stages = [Sourced(part("stages", text), _stage(text, in_users=not ask.is_open)) for text in ask.stages]
+        shape["stages"] = Sourced(part("stages", ask.stages), stages)
     length = ask.duration or length_of(ask)
     return {
         "open" if ask.is_open else "closed": {key: value for key, value in shape.items() if value is not None},
-        "for": Given(part("duration", length), length),
+        "for": Sourced(part("duration", length), length),
         **settings(ask, "count"),
     }
 

@@ -9,7 +9,7 @@ from redline.asking.asks import ComparisonAsk, Listed, LoadAsk, SearchAsk
 from redline.asking.imported import as_document, read_file, read_recording, summary, times_of, times_summary
 from redline.asking.naming import naming
 from redline.asking.requests import BODY_FILE, check_is_not_described
-from redline.asking.written import Given
+from redline.asking.written import Sourced
 from redline.defaults import LOAD_LENGTH
 from redline.errors import UsageError
 from redline.model.run import Kind
@@ -34,7 +34,7 @@ def opened(ask: A) -> tuple[A, list[str]]:
     if replayed.requests is None or replayed.listed is not None:
         return replayed, said
     path = None if isinstance(replayed, LoadAsk) else replayed.path
-    check_is_not_described(replayed, None if path is None else Given(part("path", path), path))
+    check_is_not_described(replayed, None if path is None else Sourced(part("path", path), path))
     read = read_file(replayed.requests)
     if isinstance(read, Document):
         return replace(replayed, listed=Listed(read)), said

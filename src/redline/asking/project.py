@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
-from redline.asking.written import Given, of_file, plain
+from redline.asking.written import Sourced, of_file, plain
 from redline.defaults import AB_BUDGET, AB_MOST, AB_USERS, RUN_LENGTH
 from redline.errors import UsageError
 from redline.model.load import Replay
@@ -93,7 +93,7 @@ def _server(document: Document, path: Path, folder: str) -> dict[str, object]:
     server = {IN_SUITES[key]: value for key, value in written.items() if key in IN_SUITES}
     if "compose" in written:
         file = str(PurePath(folder, str(document.at((*path, "compose")))))
-        server["compose"] = Given(str(document.place((*path, "compose"))), file)
+        server["compose"] = Sourced(str(document.place((*path, "compose"))), file)
     return server if "url" in written else server | {"folder": folder}
 
 
@@ -120,9 +120,9 @@ def scenarios_at(document: Document, paths: Sequence[Path]) -> list[object]:
     return [*alone, {"name": MIX, "requests": [_request(document, path) for path in paths]}]
 
 
-def _request(document: Document, path: Path, without: str = "") -> Given:
+def _request(document: Document, path: Path, without: str = "") -> Sourced:
     values = {key: value for key, value in _mapping(document, path).items() if key != without}
-    return Given(str(document.place(path)), values)
+    return Sourced(str(document.place(path)), values)
 
 
 def loads_of(project: Project, *, lasting: str | None = None) -> dict[str, object]:
@@ -172,7 +172,7 @@ def searched_objectives(project: Project) -> object:
         raise UsageError(
             f"{place}: each condition is for a load of `redline run`; a search has its own load", hint=hint
         )
-    return Given(place, left.get("", left))
+    return Sourced(place, left.get("", left))
 
 
 def in_its_words(project: Project | None) -> AbstractContextManager[None]:

@@ -23,7 +23,7 @@ from redline.asking.project import (
 )
 from redline.asking.suites import check_is_no_file
 from redline.asking.ways import Placed, check_way_values, check_ways_are_used, check_without_url, tls_of, way_to
-from redline.asking.written import NO_CATALOGUE, Given
+from redline.asking.written import NO_CATALOGUE, Sourced
 from redline.driving import secrets
 from redline.errors import UsageError
 from redline.model import ServerEntry
@@ -96,10 +96,10 @@ def compared(
     ready = next((known.servers[target].ready.path for target in targets.values() if target in known.servers), None)
     path = path_of(urls, ask.path)
     if path is None and ready is not None and ask.listed is None:
-        path = Given("the readiness request", ready)
+        path = Sourced("the readiness request", ready)
     if urls and has_project and path and path.value == "/":
         path = None  # the URL names only the server, and redline.yaml the requests
-    path = path or (None if has_project else Given(part("path", "/"), "/"))
+    path = path or (None if has_project else Sourced(part("path", "/"), "/"))
     asked = scenarios_named(targets, ask, known) or scenarios(ask, path, placed, opens=opened_by(urls))
     document: dict[str, object] = {"servers": servers(targets, ask, placed, known)}
     if len(targets) > 1:
@@ -118,7 +118,7 @@ def scenarios_named(targets: Mapping[str, str], ask: RequestAsk, known: Catalogu
         hint = suggest(other, known.scenarios, "the catalogue has")
         raise UsageError(part("scenarios", other) + ": there is no such scenario", hint=hint)
     names = [name for name in known.scenarios if any(fnmatch.fnmatchcase(name, glob) for glob in ask.scenarios)]
-    return [Given(part("scenarios", ",".join(ask.scenarios)), name) for name in names]
+    return [Sourced(part("scenarios", ",".join(ask.scenarios)), name) for name in names]
 
 
 def _baseline(targets: Mapping[str, str], ask: RequestAsk, known: Catalogue) -> str | dict[str, str]:
@@ -144,12 +144,12 @@ def _slug(target: str, entry: ServerEntry, ask: RequestAsk) -> str:
 
 def aborted_when(conditions: Sequence[str]) -> dict[str, object]:
     """Return what ends loads early, if that is asked for."""
-    return {"abort_when": Given(part("abort_when"), [*conditions])} if conditions else {}
+    return {"abort_when": Sourced(part("abort_when"), [*conditions])} if conditions else {}
 
 
 def settings(ask: RequestAsk, *keys: str) -> dict[str, object]:
     """Return what is asked for under these keys of a suite."""
-    return {key: Given(part(key, getattr(ask, key)), getattr(ask, key)) for key in ask.differing(keys)}
+    return {key: Sourced(part(key, getattr(ask, key)), getattr(ask, key)) for key in ask.differing(keys)}
 
 
 def check_targets_are_whole(targets: Sequence[str]) -> None:
@@ -195,7 +195,7 @@ def _with_ways(server: dict[str, object], given: dict[str, object]) -> dict[str,
 
 
 def _entries(written: object) -> Mapping[str, object]:
-    inner = written.value if isinstance(written, Given) else written
+    inner = written.value if isinstance(written, Sourced) else written
     return inner if isinstance(inner, Mapping) else {}
 
 
@@ -206,19 +206,19 @@ def describes_requests(ask: RequestAsk) -> bool:
 
 def _server(name: str, target: str, ask: RequestAsk, placed: Placed, known: Catalogue) -> dict[str, object]:
     if is_url(target):
-        return {"url": Given(target, base_of(target)), **reached(target, ask, placed)}
+        return {"url": Sourced(target, base_of(target)), **reached(target, ask, placed)}
     way = reached("", ask, placed)
     if is_command(target):
-        return {"command": Given(name, target), "folder": placed("."), **way}
+        return {"command": Sourced(name, target), "folder": placed("."), **way}
     if (entry := known.servers.get(target)) is not None:
         options = options_in(target, entry)
-        return {"use": Given(name, entry.name), **({"with": dict(options)} if options else {}), **way}
-    return {"revision": Given(name, target), **way}
+        return {"use": Sourced(name, entry.name), **({"with": dict(options)} if options else {}), **way}
+    return {"revision": Sourced(name, target), **way}
 
 
 def reached(url: str, ask: RequestAsk, placed: Placed) -> dict[str, object]:
     """Return how to reach a server; `url` is empty unless it runs already. Raises UsageError."""
-    http: dict[str, object] = {"http": Given(part("http2"), 2)} if ask.http2 else {}
+    http: dict[str, object] = {"http": Sourced(part("http2"), 2)} if ask.http2 else {}
     return {**http, **way_to(url, ask), **tls_of(url, ask, placed)} if url else http
 
 
@@ -227,13 +227,13 @@ def is_command(target: str) -> bool:
     return target != WORK_TREE and _COMMAND.match(target) is not None
 
 
-def scenarios(ask: RequestAsk, path: Given | None, placed: Placed, *, opens: str | None = None) -> list[object]:
+def scenarios(ask: RequestAsk, path: Sourced | None, placed: Placed, *, opens: str | None = None) -> list[object]:
     """Return the requests; empty if none is asked for and `redline.yaml` has them. Raises UsageError.
 
     `path` is the requested path, which a URL has or which is asked for, and `opens` the URL of a WebSocket.
     """
     if opens is not None:
-        return [_message(ask, opens, path or Given("/", "/"), placed)]
+        return [_message(ask, opens, path or Sourced("/", "/"), placed)]
     if ask.listed is not None:
         check_is_not_described(ask, path)
         # Recorded traffic is measured as a whole; the requests of a list have names that somebody gave them.
@@ -248,10 +248,10 @@ def scenarios(ask: RequestAsk, path: Given | None, placed: Placed, *, opens: str
         if method:
             hint = f"the method is {part('method', method)}"
         raise UsageError(asked + ": there is a single request, without a name", hint=hint)
-    return [_request(ask, path or Given("/", "/"), placed)]
+    return [_request(ask, path or Sourced("/", "/"), placed)]
 
 
-def check_is_not_described(ask: RequestAsk, path: Given | None = None) -> None:
+def check_is_not_described(ask: RequestAsk, path: Sourced | None = None) -> None:
     """Raise UsageError where requests are listed, and one is described too."""
     described = [*ask.given(OF_REQUEST), *([path.source_text] if path is not None and path.value != "/" else [])]
     if described:
@@ -259,13 +259,13 @@ def check_is_not_described(ask: RequestAsk, path: Given | None = None) -> None:
         raise UsageError(message, hint=f"leave out {described[0]} or {part('requests')}")
 
 
-def replayed(ask: LoadAsk | ComparisonAsk | SearchAsk, placed: Placed) -> Given | None:
+def replayed(ask: LoadAsk | ComparisonAsk | SearchAsk, placed: Placed) -> Sourced | None:
     """Return the arrivals of a recording; None without it."""
     if ask.replay is None:
         return None
     file = placed(str(ask.replay)) if ask.recorded is None else TIMES_FILE
     speed = {} if isinstance(ask, SearchAsk) else settings(ask, "speed")
-    return Given(part("replay", ask.replay), {"replay": file, **speed})
+    return Sourced(part("replay", ask.replay), {"replay": file, **speed})
 
 
 def _selected(document: Document, globs: Sequence[str]) -> list[object]:
@@ -297,12 +297,12 @@ def _selected(document: Document, globs: Sequence[str]) -> list[object]:
     return scenarios_at(document, paths)
 
 
-def _request(ask: RequestAsk, path: Given, placed: Placed) -> dict[str, object]:
+def _request(ask: RequestAsk, path: Sourced, placed: Placed) -> dict[str, object]:
     """Return the request that is described, with the required keys."""
     method = _method(ask)
     asked: dict[str, object] = {method.lower(): path}
     if method.lower() not in METHODS:
-        asked = {"method": Given(part("method", ask.method), method), "path": path}
+        asked = {"method": Sourced(part("method", ask.method), method), "path": path}
     of_body = {_IN_CHUNKS, _WAITS} if ask.body is not None else set()
     framing = {_lower(pair): pair for pair in ask.headers if _lower(pair) in of_body}
     headers = _headers([pair for pair in ask.headers if _lower(pair) not in of_body])
@@ -311,15 +311,15 @@ def _request(ask: RequestAsk, path: Given, placed: Placed) -> dict[str, object]:
     if ask.aws_sigv4 is not None:
         asked["auth"] = _signature(ask, ask.aws_sigv4)
     if ask.compressed:
-        asked["accept"] = Given(part("compressed"), ["gzip", "br", "zstd"])
+        asked["accept"] = Sourced(part("compressed"), ["gzip", "br", "zstd"])
     if ask.body is not None:
         asked["body"] = _body(ask.body, placed)
     if _IN_CHUNKS in framing:
-        asked["chunked"] = Given(_header(framing[_IN_CHUNKS]), True)
+        asked["chunked"] = Sourced(_header(framing[_IN_CHUNKS]), True)
     if _WAITS in framing:
-        asked["expect_continue"] = Given(_header(framing[_WAITS]), EXPECT_CONTINUE)
+        asked["expect_continue"] = Sourced(_header(framing[_WAITS]), EXPECT_CONTINUE)
     if ask.status is not None:
-        asked["expect"] = {"status": Given(part("status", ask.status), ask.status)}
+        asked["expect"] = {"status": Sourced(part("status", ask.status), ask.status)}
     if ask.events is not None:
         asked |= _conversation(ask.events, "")
     return {"name": REQUEST, **asked}
@@ -335,7 +335,7 @@ def opened_by(urls: Mapping[str, str]) -> str | None:
     return next(iter(of_websockets), None)
 
 
-def _message(ask: RequestAsk, url: str, path: Given, placed: Placed) -> dict[str, object]:
+def _message(ask: RequestAsk, url: str, path: Sourced, placed: Placed) -> dict[str, object]:
     """Return the message on a WebSocket that is described. Raises UsageError for what only a request has."""
     taken = {"body", "headers", "user", "oauth2_bearer", "events", *OF_HEADERS}
     listed = [] if ask.listed is None else [part("requests")]
@@ -346,7 +346,7 @@ def _message(ask: RequestAsk, url: str, path: Given, placed: Placed) -> dict[str
     if ask.body is not None:
         asked["send"] = _body(ask.body, placed)
     elif ask.events is None:
-        asked["send"] = Given("the default message", ANY_MESSAGE)
+        asked["send"] = Sourced("the default message", ANY_MESSAGE)
     if ask.events is not None:
         asked |= _conversation(ask.events, url)
     if headers := _headers(ask.headers) | _named_headers(ask) | _sign_in(ask):
@@ -366,16 +366,16 @@ def _conversation(text: str, opens: str) -> dict[str, object]:
     """What is said of a conversation: of an answer, or of what comes on the WebSocket that the URL `opens` opens."""
     source = part("events", text)
     with naming(source):
-        words = {key: Given(source, value) for key, value in read_stream(text).items()}
+        words = {key: Sourced(source, value) for key, value in read_stream(text).items()}
     if (words["events"].value == "messages") != bool(opens):
         message = f"{source}: {opens} is a WebSocket" if opens else f"{source}: messages are those of a WebSocket"
         hint = f"write {part('events', 'messages until 600')}" if opens else "load a URL of ws:// or wss://"
         raise UsageError(message, hint=hint)
     if opens:
         del words["events"]
-        return {"receive": Given(source, words)}
+        return {"receive": Sourced(source, words)}
     apart = {"timestamp": words.pop("timestamp")} if "timestamp" in words else {}
-    return {"stream": Given(source, words), **apart}
+    return {"stream": Sourced(source, words), **apart}
 
 
 def _method(ask: RequestAsk) -> str:
@@ -395,7 +395,7 @@ def _method(ask: RequestAsk) -> str:
     return method
 
 
-def _headers(pairs: Sequence[tuple[str, str]]) -> dict[str, Given]:
+def _headers(pairs: Sequence[tuple[str, str]]) -> dict[str, Sourced]:
     """Return headers by name; a repeated header is sent as often, with the spelling of its first name."""
     read: dict[str, tuple[str, list[Plain], list[str]]] = {}
     for name, value in pairs:
@@ -403,14 +403,14 @@ def _headers(pairs: Sequence[tuple[str, str]]) -> dict[str, Given]:
         values.append(value)
         sources.append(_header((name, value)))
     return {
-        name: Given(" ".join(sources), values[0] if len(values) == 1 else values)
+        name: Sourced(" ".join(sources), values[0] if len(values) == 1 else values)
         for name, values, sources in read.values()
     }
 
 
-def _named_headers(ask: RequestAsk) -> dict[str, Given]:
+def _named_headers(ask: RequestAsk) -> dict[str, Sourced]:
     """Return the headers that are asked for without their names. Raises UsageError."""
-    read: dict[str, Given] = {}
+    read: dict[str, Sourced] = {}
     written = {name.lower() for name, _ in ask.headers}
     for field, name in OF_HEADERS.items():
         value = getattr(ask, field)
@@ -423,11 +423,11 @@ def _named_headers(ask: RequestAsk) -> dict[str, Given]:
         if field == "cookie" and (files := [text for text in values if "=" not in text]):
             hint = f"write {part('cookie', 'NAME=VALUE')}; a journey keeps the cookies of each user"
             raise UsageError(part("cookie", files[0]) + ": a file of cookies is not read", hint=hint)
-        read[name] = Given(part(field, value), "; ".join(values))
+        read[name] = Sourced(part(field, value), "; ".join(values))
     return read
 
 
-def _sign_in(ask: RequestAsk) -> dict[str, Given]:
+def _sign_in(ask: RequestAsk) -> dict[str, Sourced]:
     """Return the header of a sign-in by Basic or Bearer, with a reference to what is secret. Raises UsageError."""
     if ask.user is None and ask.oauth2_bearer is None and ask.aws_sigv4 is None:
         return {}
@@ -448,20 +448,20 @@ def _sign_in(ask: RequestAsk) -> dict[str, Given]:
     secrets.hide(ask.user or "", f"{name}:***")
     pair = secrets.with_secrets(f"{name}:{password}", part("user")).encode(errors="surrogateescape")
     reference = secrets.hold("REDLINE_BASIC", base64.b64encode(pair).decode())
-    return {"Authorization": Given(part("user", f"{name}:***"), f"Basic {reference}")}
+    return {"Authorization": Sourced(part("user", f"{name}:***"), f"Basic {reference}")}
 
 
-def _bearer(token: str) -> Given:
+def _bearer(token: str) -> Sourced:
     if not token.strip():
         hint = "give the token, or '${NAME}' for a variable with it"
         raise UsageError(part("oauth2_bearer") + " has no token", hint=hint)
     if not passed_names(token):
         secrets.hide(token, "***")
         token = secrets.hold("REDLINE_TOKEN", token)
-    return Given(part("oauth2_bearer"), f"Bearer {token}")
+    return Sourced(part("oauth2_bearer"), f"Bearer {token}")
 
 
-def _signature(ask: RequestAsk, text: str) -> Given:
+def _signature(ask: RequestAsk, text: str) -> Sourced:
     """Return the `auth` of a request to AWS, with a reference to the secret. Raises UsageError."""
     source = part("aws_sigv4", text)
     scope = _SCOPE.fullmatch(text)
@@ -477,19 +477,19 @@ def _signature(ask: RequestAsk, text: str) -> Given:
         secrets.hide(ask.user or "", f"{key}:***")
         secret = secrets.hold("REDLINE_AWS_SECRET", secret)
     region, service = scope.groups()
-    return Given(source, {"aws": {"region": region, "service": service, "key": key, "secret": secret}})
+    return Sourced(source, {"aws": {"region": region, "service": service, "key": key, "secret": secret}})
 
 
 def _body(body: str | bytes | Path, placed: Placed) -> object:
     """A text, in which placeholders are filled in; or a file or bytes, which are sent as they are."""
     if isinstance(body, str):
-        return Given(part("body"), body)
+        return Sourced(part("body"), body)
     if isinstance(body, bytes):
-        return {"file": Given(part("body"), BODY_FILE)}
-    return {"file": Given(part("body", body), placed(str(body)))}
+        return {"file": Sourced(part("body"), BODY_FILE)}
+    return {"file": Sourced(part("body", body), placed(str(body)))}
 
 
-def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
+def path_of(urls: Mapping[str, str], written: str | None) -> Sourced | None:
     """Return the requested path, of the URLs or as it is asked for; None if neither. Raises UsageError.
 
     `urls` maps the names of servers to their URLs.
@@ -498,12 +498,12 @@ def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
     if written is not None and urls:
         raise UsageError(part("path", written) + ": the URLs name their paths", hint=f"leave out {part('path')}")
     if written is not None:
-        return Given(part("path", written), written)
+        return Sourced(part("path", written), written)
     (first, path), *others = paths.items() if paths else [("", "")]
     for name, other in others:
         if other != path:
             raise UsageError(f"{first} is asked for {path} and {name} for {other}", hint="give URLs of the same path")
-    return Given("the URL's path", path) if paths else None
+    return Sourced("the URL's path", path) if paths else None
 
 
 def placed_here(ask: RequestAsk) -> Placed:

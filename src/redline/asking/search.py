@@ -10,7 +10,7 @@ from redline.asking.naming import naming, refuse
 from redline.asking.project import chosen_of, searched_objectives
 from redline.asking.requests import Placed, aborted_when, compared, of_project, replayed, settings
 from redline.asking.search_recordings import check_is_speed
-from redline.asking.written import NO_CATALOGUE, Given
+from redline.asking.written import NO_CATALOGUE, Sourced
 from redline.errors import UsageError
 from redline.limits.probe_loads import FIRST_PER_S, FIRST_USERS
 from redline.quantities import parse_duration
@@ -60,13 +60,13 @@ _OF_RATES = frozenset(("arrivals", "replay", "connections"))
 def _closed(ask: SearchAsk) -> dict[str, object]:
     """Return the load of the first users. Raises UsageError."""
     refuse(ask.given(_OF_RATES), f"{part('by_users')} varies users, with a connection each, and takes no")
-    return {"closed": {"users": FIRST_USERS if ask.start is None else Given(part("start", ask.start), ask.start)}}
+    return {"closed": {"users": FIRST_USERS if ask.start is None else Sourced(part("start", ask.start), ask.start)}}
 
 
 def _open(ask: SearchAsk, placed: Placed) -> dict[str, object]:
     """Return the load of the first rate, or of a recording. Raises UsageError."""
     connections = CONNECTIONS if ask.connections is None else ask.connections
-    return {"open": {**_due(ask, placed), "connections": Given(part("connections", connections), connections)}}
+    return {"open": {**_due(ask, placed), "connections": Sourced(part("connections", connections), connections)}}
 
 
 def _due(ask: SearchAsk, placed: Placed) -> dict[str, object]:
@@ -74,7 +74,7 @@ def _due(ask: SearchAsk, placed: Placed) -> dict[str, object]:
     start = part("start", ask.start)
     given = replayed(ask, placed)
     if given is None:
-        rate = FIRST_PER_S if ask.start is None else Given(start, ask.start)
+        rate = FIRST_PER_S if ask.start is None else Sourced(start, ask.start)
         return {"rate": rate, **settings(ask, "arrivals")}
     if ask.arrivals is not None:
         message = part("arrivals", ask.arrivals) + ": " + part("replay") + " says when requests are due"
@@ -86,7 +86,7 @@ def _due(ask: SearchAsk, placed: Placed) -> dict[str, object]:
         return {"arrivals": given}
     check_is_speed(ask.start)
     assert isinstance(given.value, dict), "as `replayed` makes it"
-    return {"arrivals": Given(given.source, {**given.value, "speed": Given(start, ask.start)})}
+    return {"arrivals": Sourced(given.source, {**given.value, "speed": Sourced(start, ask.start)})}
 
 
 def _targets(ask: SearchAsk, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ def _lengths(ask: SearchAsk, servers: int, *, starts: bool) -> tuple[object, obj
     detects: object = {"detect": {}} if ask.replay is None else _exact(DETECTION_NS)
     warmup = detects if starts else RUNNING_WARM_UP
     length = ask.duration or RUNNING_PROBE
-    lasts: object = Given(part("duration", length), length)
+    lasts: object = Sourced(part("duration", length), length)
     if ask.budget is not None:
         if ask.duration is not None:
             message = part("budget") + " sets the length of a probe, and so does " + part("duration")
@@ -123,12 +123,12 @@ def _lengths(ask: SearchAsk, servers: int, *, starts: bool) -> tuple[object, obj
             least = f"{ceil(least_ns(servers, trials) / 1e9)}s"
             too_short = budget + f" is too short: this search takes {least} at least, with the shortest probes"
             raise UsageError(too_short, hint=f"give {part('budget', least)} or more, or leave it out")
-        lasts = Given(budget, _exact(times.probe_ns))
-        longest = Given(budget, _exact(times.warmup_ns))
+        lasts = Sourced(budget, _exact(times.probe_ns))
+        longest = Sourced(budget, _exact(times.warmup_ns))
         warmup = {"detect": {"at_most": longest}} if times.detects else longest
     if ask.warmup is not None:
         given = detects if ask.warmup == DETECTED else ask.warmup
-        warmup = Given(part("warmup", ask.warmup), given)
+        warmup = Sourced(part("warmup", ask.warmup), given)
     return lasts, warmup
 
 

@@ -351,7 +351,7 @@ def _refuse_what_cannot_be(sets: Sets, suite: Suite) -> None:
         (scenario.name, load.name): any(
             condition.load in {None, load.name}
             and condition.scenario in {None, scenario.name}
-            and (condition.request is None or condition.request in scenario.told_apart)
+            and (condition.request is None or condition.request in scenario.several_labels)
             for condition in conditions
         )
         for scenario in suite.scenarios

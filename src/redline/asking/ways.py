@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from redline.asking.asks import RequestAsk, split
-from redline.asking.written import Given
+from redline.asking.written import Sourced
 from redline.driving import secrets
 from redline.errors import UsageError, joined
 from redline.model.catalogue import passed_names
@@ -84,9 +84,9 @@ def way_to(url: str, ask: RequestAsk) -> dict[str, object]:
     if (connect := _connect(url, ask)) is not None:
         way["connect"] = connect
     if ask.addresses is not None:
-        way["addresses"] = Given(part("addresses", ask.addresses), ask.addresses)
+        way["addresses"] = Sourced(part("addresses", ask.addresses), ask.addresses)
     if ask.sources:
-        way["sources"] = Given(part("sources", ",".join(ask.sources)), [*split(ask.sources)])
+        way["sources"] = Sourced(part("sources", ",".join(ask.sources)), [*split(ask.sources)])
     if ask.proxy is not None:
         way["proxy"] = _proxy(ask.proxy)
     return way
@@ -105,21 +105,21 @@ def tls_of(url: str, ask: RequestAsk, placed: Placed) -> dict[str, object]:
         raise UsageError(part("key", ask.key) + ": a key without its certificate", hint=f"add {part('cert', 'FILE')}")
     named = {"ca": ("cacert", ask.cacert), "cert": ("cert", ask.cert), "key": ("key", ask.key)}
     tls: dict[str, object] = {
-        key: Given(part(name, file), placed(str(file))) for key, (name, file) in named.items() if file is not None
+        key: Sourced(part(name, file), placed(str(file))) for key, (name, file) in named.items() if file is not None
     }
     ciphers = [name for name in re.split("[:,]", ask.ciphers or "") if name]
     others = {
-        "insecure": ask.insecure and Given(part("insecure"), True),
-        "server_name": ask.sni and Given(part("sni", ask.sni), ask.sni),
+        "insecure": ask.insecure and Sourced(part("insecure"), True),
+        "server_name": ask.sni and Sourced(part("sni", ask.sni), ask.sni),
         "versions": _versions(ask),
-        "ciphers": ciphers and Given(part("ciphers", ask.ciphers), ciphers),
-        "resumption": Given(part("no_session_resumption"), False) if ask.no_session_resumption else None,
+        "ciphers": ciphers and Sourced(part("ciphers", ask.ciphers), ciphers),
+        "resumption": Sourced(part("no_session_resumption"), False) if ask.no_session_resumption else None,
     }
     tls |= {key: value for key, value in others.items() if value}
     return {"tls": tls} if tls else {}
 
 
-def _proxy(text: str) -> Given:
+def _proxy(text: str) -> Sourced:
     """The URL of the proxy, with a reference in place of its password."""
     user, password, place = split_proxy(text)
     if password and not passed_names(password):
@@ -127,10 +127,10 @@ def _proxy(text: str) -> Given:
         reference = secrets.hold("REDLINE_PROXY_PASSWORD", unquote(password))
         secrets.hide(text, f"{scheme}{mark}{user}:***@{host}")
         text = f"{scheme}{mark}{user}:{reference}@{host}"
-    return Given(part("proxy", place), text)
+    return Sourced(part("proxy", place), text)
 
 
-def _versions(ask: RequestAsk) -> Given | None:
+def _versions(ask: RequestAsk) -> Sourced | None:
     """The versions of TLS between the oldest and the newest; None if neither is given."""
     if ask.tls_min is None and ask.tls_max is None:
         return None
@@ -140,10 +140,10 @@ def _versions(ask: RequestAsk) -> Given | None:
     versions = [version for version in _VERSIONS if least <= version <= most]
     if not versions:
         raise UsageError(source + ": no version is left", hint="give the same version for one version alone")
-    return Given(source, versions)
+    return Sourced(source, versions)
 
 
-def _connect(url: str, ask: RequestAsk) -> Given | None:
+def _connect(url: str, ask: RequestAsk) -> Sourced | None:
     """Where connections go in place of the URL's host and port; None for there."""
     if ask.unix_socket is not None:
         source = part("unix_socket", ask.unix_socket)
@@ -152,7 +152,7 @@ def _connect(url: str, ask: RequestAsk) -> Given | None:
                 source + ": connections go to the socket, and " + other[0] + " names another place",
                 hint=f"leave out {other[0]}",
             )
-        return Given(source, f"unix:{ask.unix_socket.absolute()}")
+        return Sourced(source, f"unix:{ask.unix_socket.absolute()}")
     server, _ = read_url(url)
     host, port = server.host, server.port
     sources = [part("connect_to", text) for text in ask.connect_to if _fits(host, port, *_read_connect_to(text)[:2])]
@@ -161,8 +161,8 @@ def _connect(url: str, ask: RequestAsk) -> Given | None:
         named, at, addresses = _read_resolve(text)
         if (named.lower(), at) == (host.lower(), port):
             places = [_joined(address, port) for address in addresses]
-            return Given(joined(" ", [*sources, part("resolve", text)]), places)
-    return Given(" ".join(sources), _joined(host, port)) if sources else None
+            return Sourced(joined(" ", [*sources, part("resolve", text)]), places)
+    return Sourced(" ".join(sources), _joined(host, port)) if sources else None
 
 
 def _moved(host: str, port: int, ask: RequestAsk) -> tuple[str, int]:

@@ -18,7 +18,7 @@ NO_CATALOGUE = Catalogue()
 
 
 @dataclass(frozen=True)
-class Given:
+class Sourced:
     """A value of the suite, and its source: the part that asked for it, with its value, or a place in a file."""
 
     source: str | Location
@@ -32,7 +32,7 @@ class Given:
 
 def plain(written: object) -> Any:
     """Return the document without sources: mappings, lists, texts and numbers."""
-    if isinstance(written, Given):
+    if isinstance(written, Sourced):
         return plain(written.value)
     if isinstance(written, Mapping):
         return {key: plain(value) for key, value in written.items()}
@@ -46,10 +46,10 @@ def of_file(document: Document, path: Path) -> object:
     value = document.at(path)
     source = document.place(path)
     if isinstance(value, dict):
-        return Given(source, {key: of_file(document, (*path, key)) for key in value})
+        return Sourced(source, {key: of_file(document, (*path, key)) for key in value})
     if isinstance(value, list):
-        return Given(source, [of_file(document, (*path, index)) for index in range(len(value))])
-    return Given(source, value)
+        return Sourced(source, [of_file(document, (*path, index)) for index in range(len(value))])
+    return Sourced(source, value)
 
 
 def named_by_sources(error: UsageError, written: object) -> UsageError:
@@ -85,7 +85,7 @@ def _source_of(problem: Problem, sources: Mapping[str, str | Location]) -> list[
 
 def _sources(written: object, path: Path = ()) -> Iterator[tuple[str, str | Location]]:
     """Yield the source of every field that has one, by its name in errors."""
-    if isinstance(written, Given):
+    if isinstance(written, Sourced):
         yield dotted(path), written.source
         yield from _sources(written.value, path)
     elif isinstance(written, Mapping):

@@ -101,7 +101,7 @@ SERVER_UNWATCHED = Rule(
 )
 
 
-Said = Callable[[float], str]
+Worded = Callable[[float], str]
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class WatchedServer:
         seen = self.accumulation(name)
         return seen if seen is not None and seen.last - seen.first >= max(LEAST_COUNT, self.opened + 1) else None
 
-    def _grew(self, what: str, seen: Accumulation, said: Said) -> str:
+    def _grew(self, what: str, seen: Accumulation, said: Worded) -> str:
         return (
             f"The {what} of {self.name} grew from {said(seen.first)} to {said(seen.last)}, by {said(seen.by_request)} "
             "an answer, as fast at the end as at the beginning."

@@ -289,7 +289,7 @@ def _began_ns(traffic: Traffic) -> int:
 
 def _all_of_one(cell: Cell, traffic: Traffic, kinds: Sequence[str]) -> str:
     """`, all of them checkout`, if these outcomes are of one of several requests; else empty."""
-    labels = cell.scenario.told_apart
+    labels = cell.scenario.several_labels
     having = [label for label, own in zip(labels, traffic.requests, strict=False) if _occurred(own.outcomes, kinds)]
     return f", all of them {having[0]}" if len(having) == 1 else ""
 

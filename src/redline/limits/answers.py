@@ -182,7 +182,7 @@ def probe_bounds(cell: Cell, traffic: Traffic, findings: tuple[Finding, ...]) ->
 
 def requests_seen(scenario: Scenario, traffic: Traffic, *, cut: bool) -> Iterator[tuple[str, RequestSeen]]:
     """What a probe showed of each of several requests, by label. `cut`: what we ended is no error of theirs."""
-    for label, seen in zip(scenario.told_apart, traffic.requests, strict=False):
+    for label, seen in zip(scenario.several_labels, traffic.requests, strict=False):
         outcomes = seen.outcomes
         ended_by_us = outcomes.in_flight + outcomes.unsent if cut else 0
         yield label, RequestSeen(outcomes.total, outcomes.ok, outcomes.errors - ended_by_us, seen.response)

@@ -9,7 +9,7 @@ from redline.model import Cell, Manifest
 from redline.model.limits import CellLimit
 from redline.model.search import ProbeRecording
 
-Made = tuple[ProbeRecording, ...]
+ProbeRecordings = tuple[ProbeRecording, ...]
 _MOST_UNFIT = 5
 """Each of them takes a few judgements of the whole search to find."""
 
@@ -33,12 +33,12 @@ class _SearchJudge:
     cell: Cell
     before: Sequence[SearchState]
 
-    def judged(self, made: Made) -> JudgedSearch:
+    def judged(self, made: ProbeRecordings) -> JudgedSearch:
         """What these recordings say. Raises one of `IMPOSSIBLE` if they hold what cannot be."""
         state = search_state(self.manifest, self.cell, made, self.before)
         return JudgedSearch(state, state.limit(), state.ended)
 
-    def why_not(self, made: Made) -> str:
+    def why_not(self, made: ProbeRecordings) -> str:
         """Why these recordings cannot be judged; empty if they can."""
         try:
             self.judged(made)
@@ -46,7 +46,7 @@ class _SearchJudge:
             return holds_what_cannot_be(error)
         return ""
 
-    def usable(self, made: Made) -> tuple[Made, tuple[str, ...]]:
+    def usable(self, made: ProbeRecordings) -> tuple[ProbeRecordings, tuple[str, ...]]:
         """The recordings that can be judged together, and why the others cannot.
 
         First those are left out that cannot even be taken in by themselves, then each that does not fit those before
@@ -75,7 +75,7 @@ class _SearchJudge:
             return holds_what_cannot_be(error)
         return ""
 
-    def _first_unfit(self, made: Made) -> tuple[int, str]:
+    def _first_unfit(self, made: ProbeRecordings) -> tuple[int, str]:
         """The place of a recording with which those before it cannot be judged any more, and why; empty for none."""
         why, fit, unfit = self.why_not(made), 0, len(made)
         while why and unfit - fit > 1:

@@ -229,7 +229,7 @@ class Scenario(Frozen):
         return self.journey is not None and self.journey.rows is not None and self.journey.rows.use == "unique"
 
     @property
-    def told_apart(self) -> tuple[str, ...]:
+    def several_labels(self) -> tuple[str, ...]:
         """The labels of several requests; empty for a single request, whose measurements are the scenario's."""
         return self.labels if self.others else ()
 

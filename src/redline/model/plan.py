@@ -66,7 +66,7 @@ class Objective(Frozen):
         return (
             self.load in (None, cell.load.name)
             and self.scenario in (None, cell.scenario.name)
-            and (self.request is None or self.request in cell.scenario.told_apart)
+            and (self.request is None or self.request in cell.scenario.several_labels)
             and (self.metric != "achieved" or not isinstance(cell.load.shape, Closed))
         )
 

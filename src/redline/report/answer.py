@@ -58,7 +58,7 @@ _WORDS = {
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
-class Said(NamedTuple):
+class ComparedSentence(NamedTuple):
     """A sentence about a server and its baseline, in a scenario under a load.
 
     `judged` are the comparisons behind it; the others of `known` are described, or not compared.
@@ -258,7 +258,7 @@ def _compared(report: Report) -> Iterator[Line]:
     yield from rest
 
 
-def sentences(report: Report) -> Iterator[Said]:
+def sentences(report: Report) -> Iterator[ComparedSentence]:
     """Yield a sentence for every pair of servers that the report compares, in the order of its cells."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     compared = comparisons_by_cell(report)
@@ -282,7 +282,7 @@ def sentences(report: Report) -> Iterator[Said]:
                 first = next((comparison for comparison in known if comparison.primary), known[0])
                 are = "are not compared" if first.ratio is None else "have no verdict"
                 sentence_ = line(f"{cell.server} and {against} {are}: {first.why_no_verdict}")
-            yield Said(cell, against, tuple(known), tuple(judged), where, sentence_)
+            yield ComparedSentence(cell, against, tuple(known), tuple(judged), where, sentence_)
 
 
 def _described(comparisons: Sequence[Comparison], against: str) -> str:

@@ -8,7 +8,7 @@ from redline.document.blocks import Line
 from redline.model import Comparison, Report, Verdict
 from redline.model.limits import AnyReport, LimitComparison, LimitReport
 from redline.model.run import SameBuilds
-from redline.report.answer import Said, level, limit_sentence, sentences
+from redline.report.answer import ComparedSentence, level, limit_sentence, sentences
 from redline.report.limit_ratios import ratio_sentence
 from redline.report.objectives import objective_line
 from redline.report.parts import lost_name
@@ -80,7 +80,7 @@ def _of_search(report: LimitReport) -> Iterator[Outcome]:
         yield Outcome(skipped.slug, "limit", "undecided", f"skipped: {skipped.reason}")
 
 
-def _state(said: Said) -> State:
+def _state(said: ComparedSentence) -> State:
     """Return unknown if a verdict could not be given, unless another comparison is slower."""
     judged = _verdict(said.judged)
     if judged == "failed":
@@ -95,7 +95,7 @@ def _verdict(comparisons: Iterable[Comparison | LimitComparison]) -> State:
     return "undecided" if Verdict.INCONCLUSIVE in verdicts else "passed"
 
 
-def _text(said: Said) -> str:
+def _text(said: ComparedSentence) -> str:
     return f"{said.where}{_plain(said.sentence)}"
 
 

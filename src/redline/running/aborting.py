@@ -70,7 +70,7 @@ class FailingAbort(LoadAbort[Interval]):
         return traffic.ended_failing(), _failed(f"all {self._outcomes.errors:,} requests of the first {seconds}", text)
 
 
-class AskedAbort(FailingAbort):
+class RequestedAbort(FailingAbort):
     """Ends a load if a condition holds that the user gave, or if every request has failed."""
 
     def __init__(self, rules: Sequence[AbortRule]) -> None:
@@ -88,7 +88,7 @@ class AskedAbort(FailingAbort):
         return super().ended(traffic)
 
 
-class AskedDuetAbort(LoadAbort[DuetBlock]):
+class RequestedDuetAbort(LoadAbort[DuetBlock]):
     """Ends a duet if a condition holds for one of its servers that the user gave, or if only failures come from one.
 
     `names` are the names of its servers.

@@ -23,7 +23,7 @@ from redline.model import (
     ServerFacts,
 )
 from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, Profiler, RunningServer, ServerWatch
-from redline.running.aborting import AskedDuetAbort
+from redline.running.aborting import RequestedDuetAbort
 from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, follow_server, of_its_sockets, verify, warm_up
 from redline.running.together import launched
@@ -288,7 +288,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
             if (failure := warm_up(drive, cell.warmup_by, server, driver)) is not None:
                 return _Served(servers=facts, failure=failure)
     names = [cell.variant.slug for cell in cells]
-    abort = AskedDuetAbort(cells[0].abort_when, [*names[:-1], f"the second {names[-1]}"])
+    abort = RequestedDuetAbort(cells[0].abort_when, [*names[:-1], f"the second {names[-1]}"])
     watches, monitors = _Watches(servers, tools.watch), _Monitors(servers, tools)
     samplers = _Samplers(turn.profilers, servers, cells[0].unprofiled_ns * len(cells))
 
@@ -333,7 +333,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
     traffic, failure = None, None
     try:
         monitors.begin(watches.pids)
-        traffic, failure = abort.ended(driver.duet(duet).with_labels(cells[0].scenario.told_apart))
+        traffic, failure = abort.ended(driver.duet(duet).with_labels(cells[0].scenario.several_labels))
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     finally:

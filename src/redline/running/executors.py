@@ -10,7 +10,7 @@ from redline.model import Cell, Plan, PlannedDuet, PlannedTrial
 from redline.ports import Profiler
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools
-from redline.running.trial import Made, Step, TrialListener, TrialOptions, run_trial
+from redline.running.trial import AnyRecording, Step, TrialListener, TrialOptions, run_trial
 from redline.running.views_ahead import OF_DUETS, OF_VIEWS
 from redline.storage.runs import RunStore
 from redline.suite.budget import longest_of_conversations_ns
@@ -30,12 +30,12 @@ class LocalExecutor:
     log_is_kept: bool = True
     before: Callable[[], None] = lambda: None
 
-    def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
+    def execute(self, steps: Sequence[Step]) -> Iterator[AnyRecording]:
         """Run steps in order. Yields their recordings."""
         for start in starts_of(steps, self.plan):
             yield from self.run(start)
 
-    def run(self, start: "Start") -> Iterator[Made]:
+    def run(self, start: "Start") -> Iterator[AnyRecording]:
         """Run a trial, or the duets of a start of servers."""
         trial = start[0]
         if trial.position > 0:

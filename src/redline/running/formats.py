@@ -20,7 +20,7 @@ from redline.storage.runs import RunStore
 
 GROUP = "redline.renderers"
 PAGE = "docs/guide/own-formats.md"
-Made: TypeAlias = bytes | Iterable[bytes] | Mapping[str, bytes]
+Rendered: TypeAlias = bytes | Iterable[bytes] | Mapping[str, bytes]
 """A document, its pieces, or several files by their names."""
 
 
@@ -65,7 +65,7 @@ def _rendered(renderer: Extension, report: AnyReport) -> bytes:
     return content
 
 
-def only_document(form: ResultFormat, made: Made, source: Path) -> Iterable[bytes]:
+def only_document(form: ResultFormat, made: Rendered, source: Path) -> Iterable[bytes]:
     """The pieces of the only document that was made of a source. Raises UsageError where there are several files."""
     if isinstance(made, bytes):
         return (made,)

@@ -44,7 +44,7 @@ from redline.ports import (
     ServerWatch,
     UsageMonitor,
 )
-from redline.running.aborting import AskedAbort, FailingAbort, LoadAbort
+from redline.running.aborting import FailingAbort, LoadAbort, RequestedAbort
 from redline.running.own_monitors import failures_of
 from redline.wording import part
 
@@ -122,7 +122,7 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
         if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
             return new_recording(planned).failed(failure, server.facts)
         cell = cell.settling
-    asked = AskedAbort(cell.abort_when) if cell.abort_when else FailingAbort()
+    asked = RequestedAbort(cell.abort_when) if cell.abort_when else FailingAbort()
     return _record(cell, planned, server, tools, options, abort=abort or asked)
 
 
@@ -173,7 +173,7 @@ def _record(  # noqa: PLR0913 - as above
     written_before = _size_of(options.server_log)
     try:
         follow_server(server, monitors, watch.pids)
-        traffic = tools.driver.drive(drive).with_labels(cell.scenario.told_apart)
+        traffic = tools.driver.drive(drive).with_labels(cell.scenario.several_labels)
         if server.facts is not None and traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.without_server_cpu()
         reads_cpu = any(isinstance(monitor, UsageMonitor) for monitor in monitors)
@@ -320,7 +320,7 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
         if drive.cell.warmup_ns:
             warming = replace(drive, cell=cell, workers=workers, keep_interrupted=False, request_log=None)
             traffic = driver.drive(replace(warming, on_start=started, on_interval=seen))
-            _, failing = abort.ended(traffic.with_labels(cell.scenario.told_apart))
+            _, failing = abort.ended(traffic.with_labels(cell.scenario.several_labels))
             if failing is not None:
                 return death_soon(server) or failing
     except DriveError as error:

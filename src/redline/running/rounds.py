@@ -11,7 +11,7 @@ from redline.model import DuetRecording, Enough, Failure, Plan, Recording, Run
 from redline.ports import Executor
 from redline.running.judging import JudgedAhead
 from redline.running.repeats import Repeats
-from redline.running.trial import Made, Step, TrialListener
+from redline.running.trial import AnyRecording, Step, TrialListener
 from redline.storage.runs import RunStore
 
 Decide = Callable[[Run], Enough | None]
@@ -98,7 +98,7 @@ class _Kept:
         self.is_given_up = False
         if not plan.suite.alone:
             self.done -= self._to_make_again(store.duets())
-        stored: tuple[Made, ...] = (*store.recordings(), *store.duets()) if self._decides else ()
+        stored: tuple[AnyRecording, ...] = (*store.recordings(), *store.duets()) if self._decides else ()
         self._made = {made.position: made for made in stored if made.position in self.done}
 
     def _to_make_again(self, duets: Sequence[DuetRecording]) -> frozenset[int]:
@@ -137,7 +137,7 @@ class _Kept:
         if self._decides and not self._plan.suite.alone and self._made:
             self._listener.compared(self.run)
 
-    def keep(self, made: Made) -> None:
+    def keep(self, made: AnyRecording) -> None:
         """Store a recording. Raises DriveError and KeyboardInterrupt if it ends the session."""
         cells = self._plan.cells
         if self._decides:

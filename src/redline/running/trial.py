@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # few runs wait for a quiet machine
     from redline.running.quiet import Look
 
 Step = PlannedTrial | PlannedDuet
-Made = Recording | DuetRecording
+AnyRecording = Recording | DuetRecording
 
 
 class TrialListener(Protocol):

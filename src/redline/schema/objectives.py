@@ -43,7 +43,7 @@ class Selectable:
     @classmethod
     def of(cls, loads: Iterable[str], scenarios: Sequence[Scenario]) -> "Selectable":
         """What a suite with these loads and scenarios has."""
-        several = {scenario.name: scenario.told_apart for scenario in scenarios if scenario.told_apart}
+        several = {scenario.name: scenario.several_labels for scenario in scenarios if scenario.several_labels}
         sent = {
             scenario.name: tuple(f"{request.method} {request.path}" for request in scenario.requests)
             for scenario in scenarios

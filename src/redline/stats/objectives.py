@@ -103,7 +103,7 @@ class LoadTotals:
 
     def with_requests(self, scenario: Scenario, requests: Requests) -> "LoadTotals":
         """The same totals, with those by request, unless they are not known."""
-        labels = scenario.told_apart
+        labels = scenario.several_labels
         streams = zip(labels or ("",), (request.stream for request in scenario.requests), strict=True)
         good = {label: stream.good for label, stream in streams if stream and stream.good}
         if not labels:

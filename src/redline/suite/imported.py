@@ -54,7 +54,7 @@ class Arrival(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Made:
+class Imported:
     """The result of an import: `requests` as `--requests` reads them, most frequent first, and notes on omissions.
 
     `counts` are the numbers of original requests behind them. `host` is their destination, if the file says it.

@@ -12,7 +12,7 @@ from redline.asking.catalogues import catalogue_of
 from redline.asking.comparison import comparison_document
 from redline.asking.origins import FromRepository
 from redline.asking.requests import referenced
-from redline.asking.written import Given, as_yaml, named_by_sources, plain, read_written
+from redline.asking.written import Sourced, as_yaml, named_by_sources, plain, read_written
 from redline.cli.command_line import app
 from redline.errors import Location, Problem, UsageError
 from redline.model import Body
@@ -253,7 +253,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(TEXTS, VALUES, min_size=1))
 def test_a_written_suite_reads_as_it_was(value: dict[str, Any]) -> None:
-    assert parse_document(as_yaml(Given("-x", value)), "suite.yaml").value == value
+    assert parse_document(as_yaml(Sourced("-x", value)), "suite.yaml").value == value
 
 
 def test_a_written_suite_is_as_people_write_it() -> None:

@@ -31,7 +31,7 @@ from redline.model.search import ProbeRecording
 from redline.model.traffic import Ended
 from redline.ports import Drive, Endpoint, LoadOptions, Placement
 from redline.report.load import load_section
-from redline.running.aborting import AskedDuetAbort, FailingAbort, LoadAbort
+from redline.running.aborting import FailingAbort, LoadAbort, RequestedDuetAbort
 from redline.running.record import Tools, record_load
 from tests.fakes.duets import ENGINE
 from tests.fakes.loads import load_of
@@ -199,7 +199,7 @@ def block(index: int, counts: Callable[[int], tuple[int, int]]) -> DuetBlock:
 def test_a_duet_ends_where_one_server_only_fails(
     failing: tuple[int, int], ends: bool, engine: subprocess.Popen[bytes]
 ) -> None:
-    abort = AskedDuetAbort((), ("A", "B", "the second A"))
+    abort = RequestedDuetAbort((), ("A", "B", "the second A"))
     abort.started(engine.pid)
     for index in range(3):
         abort.seen(block(index, lambda target: failing if target == 1 else (100, 0)))
@@ -221,7 +221,7 @@ def test_a_duet_ends_where_one_server_only_fails(
 def test_a_duet_ends_where_one_server_goes_wrong_on_the_way(
     bad: set[int], ends: bool, engine: subprocess.Popen[bytes]
 ) -> None:
-    abort = AskedDuetAbort((), ("A", "B", "the second A"))
+    abort = RequestedDuetAbort((), ("A", "B", "the second A"))
     abort.started(engine.pid)
     for index in range(5):
         abort.seen(block(index, lambda target, at=index: (0, 4) if target == 1 and at in bad else (100, 0)))  # type: ignore[misc]
@@ -245,7 +245,7 @@ def duet_traffic(ended: Ended) -> DuetTraffic:
 
 def test_a_duet_whose_slices_wait_for_too_long_failed_and_names_the_server() -> None:
     """The engine ends it, so that the next slice does not begin under the load of an earlier one."""
-    abort = AskedDuetAbort((), ("A", "B", "the second A"))
+    abort = RequestedDuetAbort((), ("A", "B", "the second A"))
     traffic, failure = abort.ended(duet_traffic("deadline"))
     assert traffic.ended == "deadline"
     assert failure is not None
@@ -299,7 +299,7 @@ def test_five_failures_in_two_seconds_are_enough(intervals: list[Interval], *, e
 
 @pytest.mark.parametrize(("last", "ends"), [(3, True), (2, False)])
 def test_five_failures_of_a_server_in_two_seconds_end_a_duet(last: int, *, ends: bool) -> None:
-    abort = AskedDuetAbort((), ("A", "B", "the second A"))
+    abort = RequestedDuetAbort((), ("A", "B", "the second A"))
     abort.started_on_hosts(lambda: None)
     for index, failed in enumerate((2, last)):
         abort.seen(block(index, lambda target, failed=failed: (0, failed) if target == 1 else (100, 0)))  # type: ignore[misc]

@@ -13,7 +13,7 @@ from redline.errors import UsageError, WrongValueError
 from redline.limits.search_state import SearchState
 from redline.model.search import ProbeRecording
 from redline.report.load import load_section
-from redline.running.aborting import AskedAbort
+from redline.running.aborting import RequestedAbort
 from redline.schema.abort_when import parse_abort_rule
 from redline.search import Proposal
 from redline.search.steps import state_of
@@ -46,7 +46,7 @@ def test_what_is_wrong_is_named(text: str, says: str) -> None:
 
 def test_what_was_measured_is_kept_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.kill", lambda *_: None)
-    abort = AskedAbort([parse_abort_rule("errors > 5% for 1s")])
+    abort = RequestedAbort([parse_abort_rule("errors > 5% for 1s")])
     abort.started(1)
     for at in range(2):
         abort.seen(interval(at, failed=10))

@@ -229,8 +229,8 @@ def test_the_totals_of_a_load_are_those_of_its_traffic() -> None:
     parts = tuple(by_request().requests.values())
     labelled = measured.with_requests(mix, parts)
     assert [*labelled.requests.values()] == [*parts]
-    assert [*labelled.requests] == [*mix.told_apart]
+    assert [*labelled.requests] == [*mix.several_labels]
     assert measured.with_requests(mix, parts[:1]).requests == {}
-    own = labelled.of_request(mix.told_apart[1])
+    own = labelled.of_request(mix.several_labels[1])
     assert own is not None
     assert (own.counts.due, own.answered, own.requests) == (100, 80, {})

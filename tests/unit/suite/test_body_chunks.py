@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from redline.asking.requests import scenarios
-from redline.asking.written import Given
+from redline.asking.written import Sourced
 from redline.errors import UsageError
 from redline.model import Body, Request
 from redline.suite import Catalogue, load_suite
@@ -81,14 +81,14 @@ def test_the_headers_of_curl_mean_the_same() -> None:
     def asked(body: str | None) -> dict[str, object]:
         headers = ["transfer-encoding:Chunked", "A: b", "expect: 100-continue"]
         flags = asks.load(url="http://127.0.0.1:1/", headers=headers, body=body)
-        (made,) = scenarios(flags, Given("the URL's path", "/"), str)
+        (made,) = scenarios(flags, Sourced("the URL's path", "/"), str)
         assert isinstance(made, dict)
         return made
 
     made = asked("hello")
-    assert isinstance(made["chunked"], Given)
+    assert isinstance(made["chunked"], Sourced)
     assert made["chunked"].value is True
-    assert isinstance(made["expect_continue"], Given)
+    assert isinstance(made["expect_continue"], Sourced)
     assert made["expect_continue"].value == "1s"
     assert isinstance(made["headers"], dict)
     assert [*made["headers"]] == ["A"]

@@ -129,7 +129,7 @@ def test_a_changed_password_is_read_and_other_rows_are_refused(tmp_path: Path) -
 def test_results_are_by_step(tmp_path: Path) -> None:
     scenario = read(tmp_path).scenarios[0]
     assert scenario.unmeasured == 1
-    assert scenario.told_apart == ("log in", "items", "item", "buy")
+    assert scenario.several_labels == ("log in", "items", "item", "buy")
     assert scenario.statuses == {200, 201, 304}
     assert Scenario.model_validate_json(scenario.model_dump_json()) == scenario
 
@@ -343,7 +343,7 @@ def test_a_project_has_a_journey(tmp_path: Path) -> None:
         (f"{PROJECT}requests: {{file: sub/steps.yaml}}\n", tmp_path / "sub"),
     ):
         (scenario,) = read_project(text, "redline.yaml", files).scenarios
-        assert (scenario.name, scenario.told_apart) == ("journey", ("a", "GET /b"))
+        assert (scenario.name, scenario.several_labels) == ("journey", ("a", "GET /b"))
         assert scenario.journey is not None
         assert scenario.journey.rows is not None
         assert Path(scenario.journey.rows.file) == folder / "users.csv"

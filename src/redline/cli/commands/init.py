@@ -19,7 +19,7 @@ from redline.asking.origins import FromRepository
 from redline.asking.project import run_document
 from redline.asking.requests import reached, scenarios
 from redline.asking.ways import OF_TLS
-from redline.asking.written import Given, named_by_sources, plain, read_written
+from redline.asking.written import Sourced, named_by_sources, plain, read_written
 from redline.cli.asks import request_ask
 from redline.cli.build_view import BuildView
 from redline.cli.command_line import InitFlags, LoadFlags
@@ -269,7 +269,7 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
     if len(words) == 1 and begins_curl(words[0]):
         words = [*split_curl(words[0])]
     if is_compose_file(words[0]):
-        return _of_compose(*words), _request(RequestAsk(), Given(f"--path {path}", path or "/"))
+        return _of_compose(*words), _request(RequestAsk(), Sourced(f"--path {path}", path or "/"))
     if is_curl(words[0]):
         curl = extra("curl", "redline init curl")(words[1:], read=referenced_files(Path(PROJECT_FILE)).body)
         # curl ignores these options of TLS over http://.
@@ -287,11 +287,11 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
         check_is_reachable(words[0])
         if len(words) == 1:
             check_has_a_host(words[0])
-        return _started(words), _request(RequestAsk(), Given(f"--path {path}", path or "/"))
+        return _started(words), _request(RequestAsk(), Sourced(f"--path {path}", path or "/"))
     if path is not None:
         raise UsageError(f"--path {path}: the URL names its path", hint="leave out --path")
     return {"name": "server", "url": base_of(url), **plain(reached(url, asked, str))}, _request(
-        asked, Given(url, read_url(url)[1])
+        asked, Sourced(url, read_url(url)[1])
     )
 
 
@@ -317,7 +317,7 @@ def _started(words: list[str]) -> dict[str, object]:
     return {"name": name_of(parts), "start": command}
 
 
-def _request(ask: RequestAsk, path: Given) -> dict[str, object]:
+def _request(ask: RequestAsk, path: Sourced) -> dict[str, object]:
     """Return the request, with the flag of every value. Raises UsageError."""
     (asked,) = scenarios(ask, path, str)
     assert isinstance(asked, dict), "flags describe it, and no file of requests"

@@ -24,8 +24,8 @@ from redline.render.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
 from redline.report.other_results import other_sections
 from redline.report.side_by_side import OUTLINE
 from redline.running.formats import (
-    Made,
     RecordedIn,
+    Rendered,
     only_document,
     renderer_of,
     write_files,
@@ -118,7 +118,7 @@ def _show(flags: ReportFlags, name: str | None, form: ResultFormat | None) -> No
         show(summary(report))
     else:
         named = _fully_named(flags.runs[0], report) if flags.slug == "full" else report
-        made: Made = form.load()(named)
+        made: Rendered = form.load()(named)
         if isinstance(made, Mapping) and not made:
             raise StoreError(
                 f"{flags.runs[0]} has no valid result to draw", hint=f"see why: redline report {flags.runs[0]}"
@@ -155,7 +155,7 @@ def _recordings(flags: ReportFlags, form: ResultFormat) -> RecordedIn:
     return RecordedIn(RunStore(flags.runs[0]), lambda: read_run(flags.runs[0]), full_slugs=flags.slug == "full")
 
 
-def _write(form: ResultFormat, made: Made, flags: ReportFlags) -> None:
+def _write(form: ResultFormat, made: Rendered, flags: ReportFlags) -> None:
     """Write what was made to the files of a directory, or to stdout."""
     if flags.output is not None and isinstance(made, Mapping):
         sys.stderr.write(f"{write_files(made, flags.output)}\n")

@@ -16,7 +16,7 @@ from redline.extras.hosts.pairs import PairTools
 from redline.extras.hosts.remote import CALL_S
 from redline.model import AttachedServer, Plan, PlannedTrial, Suite
 from redline.running.executors import LocalExecutor, Start, cells_of, starts_of
-from redline.running.trial import Made, Step, TrialListener
+from redline.running.trial import AnyRecording, Step, TrialListener
 from redline.storage.runs import RunStore
 from redline.wording import part
 
@@ -85,14 +85,14 @@ class HostsExecutor:
     lost: list[PairTools] = field(default_factory=list)
     """Pairs that get no more work."""
 
-    def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
+    def execute(self, steps: Sequence[Step]) -> Iterator[AnyRecording]:
         """Run steps, in order on each pair. An interrupt ends the loads; unfinished steps have no recording."""
         pairs = [pair for pair in self.pairs if pair not in self.lost]
         if len(pairs) == 1:
             for start in starts_of(steps, self.plan):
                 yield from self._run(pairs[0], start, self.listener)
             return
-        made: queue.Queue[Made | BaseException | None] = queue.Queue()
+        made: queue.Queue[AnyRecording | BaseException | None] = queue.Queue()
         assigned = assigned_steps(steps, self.plan, len(pairs))
         shares = Shares([tuple(starts_of(share, self.plan)) for share in assigned], self.plan.suite.host_retries)
         listener = _OneAtATime(self.listener)
@@ -120,7 +120,7 @@ class HostsExecutor:
         number: int,
         shares: Shares,
         listener: "_OneAtATime",
-        made: "queue.Queue[Made | BaseException | None]",
+        made: "queue.Queue[AnyRecording | BaseException | None]",
     ) -> None:
         """Run the steps of the `number`-th pair, and put their recordings, and None at the end, into the queue."""
         try:
@@ -142,7 +142,7 @@ class HostsExecutor:
         finally:
             made.put(None)
 
-    def _run(self, pair: PairTools, start: Start, listener: Any) -> Iterator[Made]:
+    def _run(self, pair: PairTools, start: Start, listener: Any) -> Iterator[AnyRecording]:
         tools = pair.tools if isinstance(start[0], PlannedTrial) else pair.duet_tools
         return LocalExecutor(self.plan, tools, self.store, listener).run(start)
 
@@ -225,7 +225,7 @@ def assigned_steps(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple
     return tuple(tuple(sorted(share, key=lambda step: step.position)) for share in shares)
 
 
-def _until_all_ended(made: "queue.Queue[Made | BaseException | None]", running: int) -> Iterator[Made]:
+def _until_all_ended(made: "queue.Queue[AnyRecording | BaseException | None]", running: int) -> Iterator[AnyRecording]:
     """Yield recordings until `running` threads have ended. Raises what a thread raised."""
     while running:
         item = made.get()

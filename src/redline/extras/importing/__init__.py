@@ -11,7 +11,7 @@ from redline.lazily import offered
 if TYPE_CHECKING:
     from redline.extras.importing.foreign import has_requests, name_foreign_list
     from redline.extras.importing.formats import FORMATS, Format, detect, kind_of, known_recording, named, read_requests
-    from redline.suite.imported import ImportNote, Made, Wanted
+    from redline.suite.imported import Imported, ImportNote, Wanted
     from redline.suite.request_source import RequestSource
 else:
     __getattr__ = offered(__name__)

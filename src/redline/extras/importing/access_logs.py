@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from redline.extras.importing.gathering import Asked, Gathering, Sent
+from redline.extras.importing.gathering import Gathering, ImportedRequest, Sent
 from redline.extras.importing.hosts import one_name_each
 from redline.extras.importing.log_forms import FORMS, in_w3c, read_line
 from redline.extras.importing.log_line import Logged, LogLine
@@ -102,7 +102,7 @@ def _without_secrets(logged: Logged, into: Gathering) -> Logged:
     return logged._replace(request=request) if names else logged
 
 
-def _request_of(logged: Logged, count: int, into: Gathering) -> Asked | None:
+def _request_of(logged: Logged, count: int, into: Gathering) -> ImportedRequest | None:
     """The request of lines that are alike; None after leaving them out."""
     match = _REQUEST.fullmatch(logged.request)
     if match is None:
@@ -128,7 +128,7 @@ def _request_of(logged: Logged, count: int, into: Gathering) -> Asked | None:
         into.leave_out("that are not for a path", logged.request, count)
         return None
     status = int(logged.status) if logged.status.isascii() and logged.status.isdecimal() else None
-    return Asked(method, target, host.lower(), status=status)
+    return ImportedRequest(method, target, host.lower(), status=status)
 
 
 def _of_a_proxy(target: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from redline.files import as_store_error, write_atomically
 from redline.quantities import integer, percent, size
 from redline.schema.document import Document, Plain
 from redline.schema.request import METHODS
-from redline.suite.imported import MOST_REQUESTS, Made, Wanted
+from redline.suite.imported import MOST_REQUESTS, Imported, Wanted
 from redline.suite.loading import MOST_BYTES
 
 _MOST_LINES = 20
@@ -69,7 +69,7 @@ def _check(flags: ImportFlags) -> None:
         raise UsageError(f"--times {flags.times} is the file of -o", hint="give the list and its times two names")
 
 
-def _show(made: Made, file: Path, console: Terminal) -> None:
+def _show(made: Imported, file: Path, console: Terminal) -> None:
     total, kept = made.total, sum(made.counts)
     shown = f"{file}: {made.form}, {integer(len(made.requests))} different request{'s' * (len(made.requests) > 1)}"
     if total != len(made.requests):
@@ -110,7 +110,7 @@ def _details(request: dict[str, Plain]) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _write(made: Made, file: Path, output: Path) -> None:
+def _write(made: Imported, file: Path, output: Path) -> None:
     """Write the list. Raises UsageError if it could not be read again, and StoreError."""
     if made.body_files and output.resolve().parent != file.resolve().parent:
         message = f"{file} names {made.body_files[0]}, which is read from the folder of the list"
@@ -122,7 +122,7 @@ def _write(made: Made, file: Path, output: Path) -> None:
         write_atomically(output, text.encode())
 
 
-def _next(made: Made, flags: ImportFlags) -> Iterator[str]:
+def _next(made: Imported, flags: ImportFlags) -> Iterator[str]:
     """Say what to do with the list."""
     if made.host:
         yield f"{made.host}, to which they went, is not contacted: the server that you name is"

@@ -13,7 +13,7 @@ from urllib.parse import quote_plus
 
 from redline.errors import UsageError
 from redline.extras.importing import curl_connection, curl_form
-from redline.extras.importing.gathering import Asked, Gathering
+from redline.extras.importing.gathering import Gathering, ImportedRequest
 from redline.quantities import clip
 from redline.schema.multipart import MULTIPART
 from redline.suite.pasted import is_curl, read_script
@@ -295,7 +295,7 @@ def _add(request: CurlRequest, into: Gathering) -> None:
     lines = (header.partition(":") for header in request.headers)
     headers = tuple((name.strip(), value.strip()) for name, _, value in lines)
     method = (request.method or ("GET" if request.body is None else "POST")).upper()
-    asked = Asked(method, "", headers=headers, body=request.body)
+    asked = ImportedRequest(method, "", headers=headers, body=request.body)
     if request.body is not None and request.body.startswith("@"):
         asked = asked._replace(body=None, body_file=request.body[1:])
     into.add_url(asked, request.url)

@@ -19,7 +19,7 @@ _SETTING = re.compile(r'(?:^|[;\s])(name|filename)="((?:[^"\\]|\\.)*)"')
 _ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n", '\\"': '"'}
 
 
-class AskedPart(NamedTuple):
+class FormPartOfFile(NamedTuple):
     """A part of a form: its text, or the name of a file beside the recording that has its content."""
 
     name: str
@@ -36,7 +36,7 @@ class LackedFileError(Exception):
     name: str
 
 
-def parts_of(posted: object, read: Callable[[str], bytes]) -> tuple[AskedPart, ...]:
+def parts_of(posted: object, read: Callable[[str], bytes]) -> tuple[FormPartOfFile, ...]:
     """The parts that `postData` of a HAR describes; none if it does not describe them.
 
     `read` reads a file beside the recording. Raises LackedFileError.
@@ -48,7 +48,7 @@ def parts_of(posted: object, read: Callable[[str], bytes]) -> tuple[AskedPart, .
     return tuple(part if part.filename is None else _with_content(part, read) for part in found)
 
 
-def _in_text(text: str, kind: str) -> list[AskedPart]:
+def _in_text(text: str, kind: str) -> list[FormPartOfFile]:
     """The parts of a body that was recorded as it was sent; none if it is no form."""
     boundary = _BOUNDARY.search(kind)
     if boundary is None:
@@ -57,7 +57,7 @@ def _in_text(text: str, kind: str) -> list[AskedPart]:
     pieces = re.split(rf"(?:\A|\r?\n)--{re.escape(boundary[1] or boundary[2])}(?=\r?\n|--)", text)
     if len(pieces) < 3 or pieces[0].strip() or not pieces[-1].startswith("--"):
         return []
-    parts = list[AskedPart]()
+    parts = list[FormPartOfFile]()
     for piece in pieces[1:-1]:
         head, *contents = re.split(r"\r?\n\r?\n", piece, maxsplit=1)
         lines = head.splitlines()
@@ -67,7 +67,7 @@ def _in_text(text: str, kind: str) -> list[AskedPart]:
             return []
         written = next(filter(None, map(_TYPE.fullmatch, lines)), None)
         name, filename = (None if word is None else _plain(word) for word in map(settings.get, ("name", "filename")))
-        parts.append(AskedPart(name or "", contents[0], None, filename, written[1] if written else None))
+        parts.append(FormPartOfFile(name or "", contents[0], None, filename, written[1] if written else None))
     return parts
 
 
@@ -77,18 +77,18 @@ def _plain(text: str) -> str:
     return text
 
 
-def _in_params(posted: object) -> list[AskedPart]:
+def _in_params(posted: object) -> list[FormPartOfFile]:
     """The parts that a recorder wrote as `params`."""
     written = member(posted, "params")
-    parts = list[AskedPart]()
+    parts = list[FormPartOfFile]()
     for entry in written if isinstance(written, list) else []:
         file, kind = text_at(entry, "fileName") or None, text_at(entry, "contentType") or None
         if name := text_at(entry, "name"):
-            parts.append(AskedPart(name, text_at(entry, "value"), None, file, kind))
+            parts.append(FormPartOfFile(name, text_at(entry, "value"), None, file, kind))
     return parts
 
 
-def _with_content(part: AskedPart, read: Callable[[str], bytes]) -> AskedPart:
+def _with_content(part: FormPartOfFile, read: Callable[[str], bytes]) -> FormPartOfFile:
     """The part of a file: with the file beside the recording, or else with its recorded text.
 
     Browsers record no content of a file, or its bytes as other characters: only ASCII is certain.
@@ -100,21 +100,21 @@ def _with_content(part: AskedPart, read: Callable[[str], bytes]) -> AskedPart:
         if part.text and part.text.isascii() and "\0" not in part.text:
             return part
         raise LackedFileError(file or part.name) from None
-    return AskedPart(part.name, None, file, part.filename, part.kind)
+    return FormPartOfFile(part.name, None, file, part.filename, part.kind)
 
 
-def secret_in_parts(parts: tuple[AskedPart, ...], keep: Container[str]) -> str | None:
+def secret_in_parts(parts: tuple[FormPartOfFile, ...], keep: Container[str]) -> str | None:
     """The name of the first part that holds a secret; None if there is none."""
     secret = (part.name for part in parts if is_secret_name(part.name) or has_token(part.text or ""))
     return next((name for name in secret if name.lower() not in keep), None)
 
 
-def written_parts(parts: tuple[AskedPart, ...]) -> list[Plain]:
+def written_parts(parts: tuple[FormPartOfFile, ...]) -> list[Plain]:
     """The parts as a list of requests has them."""
     return [written_part(part, as_literal(part.text or "")) for part in parts]
 
 
-def written_part(part: AskedPart, template: str) -> dict[str, Plain]:
+def written_part(part: FormPartOfFile, template: str) -> dict[str, Plain]:
     """A part with the template of its text, which does not matter where it is a file."""
     named = part.filename if part.filename != part.file else None
     settings = {

@@ -13,7 +13,7 @@ from redline.extras.importing.access_logs import FIELDS_OF_W3C, form_of, read_lo
 from redline.extras.importing.foreign import name_foreign
 from redline.extras.importing.gathering import Gathering
 from redline.quantities import did_you_mean
-from redline.suite.imported import Foreign, Made, Wanted
+from redline.suite.imported import Foreign, Imported, Wanted
 from redline.suite.pasted import begins_curl
 from redline.suite.request_source import HEAD_BYTES, Broken, RequestSource, member, read_json
 
@@ -175,7 +175,7 @@ def known_recording(source: RequestSource) -> Format | None:
     return known if known and known.has_times else None
 
 
-def read_requests(source: RequestSource, form: Format, wanted: Wanted) -> Made:
+def read_requests(source: RequestSource, form: Format, wanted: Wanted) -> Imported:
     """The requests of a file in a format. Raises UsageError, with the place in the file."""
     gathering = Gathering(source, wanted)
     form.read(source, gathering)

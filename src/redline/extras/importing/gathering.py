@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from redline.extras.importing.form_parts import AskedPart, secret_in_parts, written_parts
+from redline.extras.importing.form_parts import FormPartOfFile, secret_in_parts, written_parts
 from redline.extras.importing.hosts import split_port, without_default_port
 from redline.extras.importing.times import spread
 from redline.model.template import as_literal
@@ -18,7 +18,7 @@ from redline.quantities import LONGEST_DURATION_NS, clip, duration
 from redline.schema.bodies import BODIES
 from redline.schema.document import Plain
 from redline.schema.request import EXPECT_CONTINUE, METHODS, OneRequestSchema
-from redline.suite.imported import Arrival, ImportNote, Kind, Made, Wanted
+from redline.suite.imported import Arrival, Imported, ImportNote, Kind, Wanted
 from redline.suite.request_source import RequestSource
 from redline.suite.secret_names import is_secret_header, secret_in_body, secret_in_path, without_secrets
 from redline.suite.validate.checking import first_mistake
@@ -56,7 +56,7 @@ class Sent(NamedTuple):
     place: int = 0
 
 
-class Asked(NamedTuple):
+class ImportedRequest(NamedTuple):
     """A request of a file: `host` with its port, where the file says it, and `target`, the path with its query.
 
     `body` is text, `body_file` the name of a file, and `parts` and `form` are those of a form; `status` is the answer's
@@ -71,7 +71,7 @@ class Asked(NamedTuple):
     body_file: str | None = None
     status: int | None = None
     name: str = ""
-    parts: tuple[AskedPart, ...] = ()
+    parts: tuple[FormPartOfFile, ...] = ()
     form: tuple[tuple[str, tuple[str, ...]], ...] = ()
     chunked: bool = False
     waits: bool = False
@@ -88,13 +88,13 @@ class Gathering:
 
     source: RequestSource
     wanted: Wanted
-    counted: dict[Asked, "Counter[int | None]"] = field(default_factory=dict)
+    counted: dict[ImportedRequest, "Counter[int | None]"] = field(default_factory=dict)
     hosts: "Counter[str]" = field(default_factory=Counter)
     left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
-    asked_once: set[Asked] = field(default_factory=set)
+    asked_once: set[ImportedRequest] = field(default_factory=set)
     """What the operations of a description ask, without their names."""
     first_host: str = ""
-    times: list[tuple[Sent, Asked]] = field(default_factory=list)
+    times: list[tuple[Sent, ImportedRequest]] = field(default_factory=list)
     untimed: int = 0
 
     def leave_out(self, why: str, example: str = "", count: int = 1, kind: Kind = "request") -> None:
@@ -102,7 +102,7 @@ class Gathering:
         known, first = self.left_out.get((kind, why), (0, clip(example)))
         self.left_out[kind, why] = known + count, first
 
-    def add(self, asked: Asked, count: int = 1, times: Iterable[Sent] = (), *, once: bool = False) -> None:
+    def add(self, asked: ImportedRequest, count: int = 1, times: Iterable[Sent] = (), *, once: bool = False) -> None:
         """Add `count` occurrences of a request, unless it cannot be sent again; at these times, if wanted.
 
         `once`: a request that asks the same as an earlier one, perhaps by another name, is left out.
@@ -140,7 +140,7 @@ class Gathering:
             self.counted.setdefault(clean, Counter())[status] += count
             self.times += [(sent, clean) for sent in times]
 
-    def add_url(self, asked: Asked, url: str, times: Iterable[Sent] = ()) -> None:
+    def add_url(self, asked: ImportedRequest, url: str, times: Iterable[Sent] = ()) -> None:
         """Add a request whose host and target are in a URL."""
         try:
             parts = urlsplit(url)
@@ -158,7 +158,7 @@ class Gathering:
         self.first_host = self.first_host or host
         self.add(asked._replace(host=host, target=target), times=times)
 
-    def made(self, form: str, *, of_a_page: bool = False) -> Made:
+    def made(self, form: str, *, of_a_page: bool = False) -> Imported:
         """The list of all added requests. Raises UsageError if none is left.
 
         The first request of a page names its host, even if requests to other hosts outnumber it.
@@ -166,7 +166,7 @@ class Gathering:
         if self.untimed and not self.times:
             raise self.source.timeless()
         host = self._host(of_a_page=of_a_page)
-        by_request = list[tuple[int, Asked, int | None]]()
+        by_request = list[tuple[int, ImportedRequest, int | None]]()
         for asked, statuses in self.counted.items():
             if asked.host not in {host, ""}:
                 self.leave_out(f"to {asked.host}", asked.target, statuses.total())
@@ -175,7 +175,7 @@ class Gathering:
             by_request.append((statuses.total(), asked, status))
         by_request.sort(key=lambda entry: -entry[0])
         requests, counts, files = list[dict[str, Plain]](), list[int](), list[str]()
-        places = dict[Asked, int]()
+        places = dict[ImportedRequest, int]()
         for at, (count, asked, status) in enumerate(by_request):
             if len(requests) == self.wanted.most:
                 rest = sum(other for other, *_ in by_request[at:])
@@ -196,9 +196,9 @@ class Gathering:
             whys = "; ".join(f"{entry.count:,} {entry.why}" for entry in left if entry.kind == "request")
             hint = f"left out: {whys}" if whys else "see whether this is the right file"
             raise self.source.wrong(f"this {form} has no request that can be sent", hint)
-        return Made(form, _with_names(requests, counts), counts, left, host, tuple(files), *self._arrivals(places))
+        return Imported(form, _with_names(requests, counts), counts, left, host, tuple(files), *self._arrivals(places))
 
-    def _arrivals(self, places: Mapping[Asked, int]) -> tuple[tuple[Arrival, ...], bool]:
+    def _arrivals(self, places: Mapping[ImportedRequest, int]) -> tuple[tuple[Arrival, ...], bool]:
         """The arrivals of the requests in the list, and whether they are spread over seconds.
 
         Raises UsageError if the file lacks the wanted times, or spans more than a day.
@@ -215,11 +215,11 @@ class Gathering:
         arrivals = (Arrival(at_ns - times[0], request) for at_ns, (_, request) in zip(times, known, strict=True))
         return tuple(arrivals), times != written
 
-    def _secret_in_body(self, asked: Asked) -> str | None:
+    def _secret_in_body(self, asked: ImportedRequest) -> str | None:
         """The name of the first secret in a body; None if there is none."""
         keep = self.wanted.keep
         if asked.parts or asked.form:
-            fields = (AskedPart(name, text) for name, texts in asked.form for text in texts)
+            fields = (FormPartOfFile(name, text) for name, texts in asked.form for text in texts)
             return secret_in_parts((*asked.parts, *fields), keep)
         return secret_in_body(asked.body, keep) if asked.body else None
 
@@ -239,7 +239,7 @@ class Gathering:
             raise self.source.wrong(f"there is no request to {self.wanted.host}", f"this file names {known}")
         return match[0]
 
-    def _clean(self, asked: Asked, example: str, count: int) -> Asked:
+    def _clean(self, asked: ImportedRequest, example: str, count: int) -> ImportedRequest:
         """The request without secrets, and without headers of the connection and of the browser's cache."""
         keep = self.wanted.keep
         target, names = without_secrets(asked.target.partition("#")[0], keep)
@@ -262,17 +262,17 @@ class Gathering:
         return asked._replace(target=target, headers=tuple(headers), status=None, chunked=chunked, waits=waits)
 
 
-def _values(asked: Asked, header: str) -> list[str]:
+def _values(asked: ImportedRequest, header: str) -> list[str]:
     """The values of a header, in lower case."""
     return [value.strip().lower() for name, value in asked.headers if name.lower() == header and value.strip()]
 
 
-def _unknown_coding(asked: Asked) -> str:
+def _unknown_coding(asked: ImportedRequest) -> str:
     """The Transfer-Encoding of a body, if it is more than chunks; else empty."""
     return next((coding for coding in _values(asked, "transfer-encoding") if coding != "chunked"), "") * asked.has_body
 
 
-def _written(asked: Asked, status: int | None, source: RequestSource) -> tuple[dict[str, Plain], str]:
+def _written(asked: ImportedRequest, status: int | None, source: RequestSource) -> tuple[dict[str, Plain], str]:
     """The request as an item of a list of requests, and an error message if it cannot be sent."""
     if _has_surrogate(asked.target):  # which UTF-8 cannot encode, so percent-encoding fails
         return {}, _HALF
@@ -295,7 +295,7 @@ def _written(asked: Asked, status: int | None, source: RequestSource) -> tuple[d
     return request, _mistake(request, source)
 
 
-def _written_body(asked: Asked) -> dict[str, Plain]:
+def _written_body(asked: ImportedRequest) -> dict[str, Plain]:
     """The keys of a request that describe its body."""
     written: dict[str, Plain] = {}
     if asked.body_file is not None:

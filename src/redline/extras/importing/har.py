@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from redline.extras.importing.form_parts import AskedPart
-from redline.extras.importing.gathering import Asked, Gathering, Sent
+from redline.extras.importing.form_parts import FormPartOfFile
+from redline.extras.importing.gathering import Gathering, ImportedRequest, Sent
 from redline.extras.importing.har_body import IncompleteBodyError, answer_of, body_of, headers_of
 from redline.extras.importing.times import time_of
 from redline.suite.request_source import RequestSource, member, text_at
@@ -27,7 +27,7 @@ class HarEntry(NamedTuple):
     example: str
     headers: tuple[tuple[str, str], ...]
     body: str | None
-    parts: tuple[AskedPart, ...]
+    parts: tuple[FormPartOfFile, ...]
     body_type: str
     status: int | None
     at_ns: int | None
@@ -66,7 +66,9 @@ def read_har(source: RequestSource, into: Gathering) -> None:
             into.leave_out(read.why, read.example)
             continue
         times = () if read.at_ns is None or not into.wanted.times else (Sent(read.at_ns, len(into.times)),)
-        asked = Asked(read.method, "", headers=read.headers, body=read.body, status=read.status, parts=read.parts)
+        asked = ImportedRequest(
+            read.method, "", headers=read.headers, body=read.body, status=read.status, parts=read.parts
+        )
         into.add_url(asked, read.url, times)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote_plus
 
-from redline.extras.importing.form_parts import AskedPart, LackedFileError, parts_of
+from redline.extras.importing.form_parts import FormPartOfFile, LackedFileError, parts_of
 from redline.quantities import clip
 from redline.schema.multipart import MULTIPART
 from redline.suite.request_source import member, text_at
@@ -38,7 +38,7 @@ def headers_of(request: object) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in pairs if name)
 
 
-def body_of(request: object, read: Callable[[str], bytes]) -> tuple[str | None, tuple[AskedPart, ...]]:
+def body_of(request: object, read: Callable[[str], bytes]) -> tuple[str | None, tuple[FormPartOfFile, ...]]:
     """The text of a request's body, or the parts of its form; `read` reads a file beside the recording.
 
     Raises IncompleteBodyError for a body that is not recorded, or not as it was sent.
@@ -86,7 +86,7 @@ def _decoded(content: object) -> str:
         raise IncompleteBodyError(_NOT_TEXT) from None
 
 
-def _parts(posted: object, text: str, sizes: "_Sizes", read: Callable[[str], bytes]) -> tuple[AskedPart, ...]:
+def _parts(posted: object, text: str, sizes: "_Sizes", read: Callable[[str], bytes]) -> tuple[FormPartOfFile, ...]:
     try:
         parts = parts_of(posted, read)
     except LackedFileError as lacked:

@@ -8,7 +8,7 @@ from redline.cli.command_line import ImportFlags
 from redline.cli.show import Terminal
 from redline.errors import UsageError
 from redline.extras.importing import detect, named
-from redline.extras.importing.journeys import ROWS_FILE, MadeJourney, read_journey
+from redline.extras.importing.journeys import ROWS_FILE, ImportedJourney, read_journey
 from redline.files import as_store_error, write_atomically
 from redline.quantities import integer
 from redline.schema.document import Plain
@@ -43,7 +43,7 @@ def import_journey(flags: ImportFlags) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
 
-def _lines(made: MadeJourney, flags: ImportFlags) -> Iterator[str]:
+def _lines(made: ImportedJourney, flags: ImportFlags) -> Iterator[str]:
     yield f"{flags.file}: recording of a browser (HAR), a journey of {len(made.once) + len(made.steps)} steps"
     if made.once:
         yield "once, before the measurement:"

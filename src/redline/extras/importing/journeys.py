@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from redline.extras.importing.form_parts import AskedPart, written_part
+from redline.extras.importing.form_parts import FormPartOfFile, written_part
 from redline.extras.importing.gathering import NOT_SENT, unused_name
 from redline.extras.importing.har import HarEntry, HarLeftOut, read_entries
 from redline.model.template import as_literal
@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MadeJourney:
+class ImportedJourney:
     """A journey as `--requests` reads it, and notes on what is left out. `columns` are those that its rows need."""
 
     once: list[dict[str, Plain]]
@@ -154,7 +154,7 @@ class _Walk:
 
 def read_journey(
     source: RequestSource, *, host: str | None = None, keep: frozenset[str] = frozenset(), whole: bool = False
-) -> MadeJourney:
+) -> ImportedJourney:
     """The journey of a recording. `whole`: with what pages load, such as pictures. Raises UsageError."""
     walk, ended_ns = _Walk(keep), None
     entries = _in_time(_answered(source, walk))
@@ -262,7 +262,7 @@ def _step(walk: _Walk, entry: HarEntry, source: RequestSource) -> tuple[dict[str
     return step, ""
 
 
-def _form_parts(walk: _Walk, parts: tuple[AskedPart, ...]) -> list[Plain]:
+def _form_parts(walk: _Walk, parts: tuple[FormPartOfFile, ...]) -> list[Plain]:
     """The parts of an upload, with templates in place of its texts."""
     names = [part.name for part in parts]
     _note_login(walk, names)
@@ -439,7 +439,7 @@ def _plain(pattern: str) -> str:
     return re.sub(r"\\([ \-\"'<>=/#&~:;,@!%])", r"\1", pattern)
 
 
-def _journey_of(walk: _Walk, thinks: list[int], host: str) -> MadeJourney:
+def _journey_of(walk: _Walk, thinks: list[int], host: str) -> ImportedJourney:
     steps, used, cut = list[dict[str, Plain]](), set[str](), walk.logs_in + 1
     cut = cut if cut < len(walk.requests) else 0
     for at, (request, think_ns) in enumerate(zip(walk.requests, thinks, strict=True)):
@@ -454,4 +454,4 @@ def _journey_of(walk: _Walk, thinks: list[int], host: str) -> MadeJourney:
         taken: dict[str, Plain] = {"take": walk.taken[at]} if at in walk.taken else {}
         steps.append(step | request | taken)
     left = [ImportNote(count, why, example, kind) for (kind, why), (count, example) in walk.left_out.items()]
-    return MadeJourney(steps[:cut], steps[cut:], tuple(walk.columns), left, host, tuple(walk.files))
+    return ImportedJourney(steps[:cut], steps[cut:], tuple(walk.columns), left, host, tuple(walk.files))

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from redline.errors import UsageError
 from redline.extras.importing.allowed import CHARACTERS_A_STEP, AllStepsError, NoValueError, StepsOfAFile
-from redline.extras.importing.gathering import Asked, Gathering
+from redline.extras.importing.gathering import Gathering, ImportedRequest
 from redline.extras.importing.made_values import SchemaValues, given_of
 from redline.extras.importing.openapi_forms import form_fields, form_parts
 from redline.quantities import clip
@@ -130,7 +130,7 @@ class _Operations:
 
     def _request_of(
         self, method: str, path: str, shared: object, operation: Mapping[str, Any]
-    ) -> tuple[Asked | None, bool]:
+    ) -> tuple[ImportedRequest | None, bool]:
         """The request of an operation, and whether it has generated values; None if its content type cannot be sent."""
         host, target = self._server(shared, operation)
         target += path
@@ -162,14 +162,16 @@ class _Operations:
         _check_length(target)
         # They are copied a few times, and a document may name a long one for each operation.
         self.steps.take_of_file((len(host) + len(target) + sum(map(len, chain(*headers)))) // _CHARACTERS_A_STEP)
-        asked = Asked(method, target, host, tuple(headers), status=self._status(operation))
+        asked = ImportedRequest(method, target, host, tuple(headers), status=self._status(operation))
         content = member(self._resolved(operation.get("requestBody")), "content")
         if not isinstance(content, dict) or not content:
             return asked, made
         whole, is_made = self._with_body(asked, content, path)
         return whole, made or is_made
 
-    def _with_body(self, asked: Asked, content: Mapping[str, Any], path: str) -> tuple[Asked | None, bool]:
+    def _with_body(
+        self, asked: ImportedRequest, content: Mapping[str, Any], path: str
+    ) -> tuple[ImportedRequest | None, bool]:
         """The request with a body of these content types, and whether that was generated; None if none can be sent."""
         kind = _preferred(content)
         if kind is None:
@@ -195,7 +197,9 @@ class _Operations:
         wanted = {"object": dict, "array": list}.get(str(member(self._resolved(member(described, "schema")), "type")))
         return wanted is not None and isinstance(read_json(text), wanted)
 
-    def _with_form(self, asked: Asked, kind: str, body: object, described: object, path: str) -> Asked | None:
+    def _with_form(
+        self, asked: ImportedRequest, kind: str, body: object, described: object, path: str
+    ) -> ImportedRequest | None:
         """The request with a form as its body; None if it has no field."""
         if not isinstance(body, dict) or not body:
             self.into.leave_out("whose form has no fields", f"{asked.method} {path}")

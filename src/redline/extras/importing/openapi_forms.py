@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from redline.extras.importing.form_parts import AskedPart
+from redline.extras.importing.form_parts import FormPartOfFile
 from redline.schema.json_text import json_text
 from redline.schema.multipart import OTHER_TYPE
 from redline.suite.request_source import member, text_at
@@ -23,7 +23,7 @@ def form_fields(value: Mapping[str, Any], encoding: object) -> tuple[tuple[str, 
 
 def form_parts(
     value: Mapping[str, Any], schema: object, encoding: object, resolve: Callable[[object], Any]
-) -> Iterator[AskedPart]:
+) -> Iterator[FormPartOfFile]:
     """The parts of `multipart/form-data`: a list is several parts, objects are JSON, and binary texts are files."""
     described = dict[str, Any]()
     for part in (resolve(schema), *map(resolve, _items(member(resolve(schema), "allOf") or []))):
@@ -34,7 +34,7 @@ def form_parts(
         is_file = _is_binary(described.get(name), resolve)
         for item in _items(inner):
             of_value = _JSON if isinstance(item, (dict, list)) else OTHER_TYPE if is_file else None
-            yield AskedPart(str(name), _text(item), None, str(name) if is_file else None, kind or of_value)
+            yield FormPartOfFile(str(name), _text(item), None, str(name) if is_file else None, kind or of_value)
 
 
 def _items(value: object) -> list[Any]:

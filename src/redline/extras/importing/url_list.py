@@ -2,7 +2,7 @@
 
 import re
 
-from redline.extras.importing.gathering import Asked, Gathering
+from redline.extras.importing.gathering import Gathering, ImportedRequest
 from redline.suite.request_source import RequestSource, without_comments
 
 _LINE = re.compile(r"(https?://\S+|/\S*)(?:\s+POST(?:\s+(.*))?)?", re.IGNORECASE)
@@ -33,11 +33,11 @@ def read_urls(source: RequestSource, into: Gathering) -> None:
             into.add_url(asked, match[1])
 
 
-def _request_of(line: str, body: str | None, number: int, source: RequestSource) -> Asked:
+def _request_of(line: str, body: str | None, number: int, source: RequestSource) -> ImportedRequest:
     """A request without its target; `body` is the text behind POST."""
     if not re.search(r"\sPOST(?:\s|$)", line, re.IGNORECASE):
-        return Asked("GET", "")
-    asked = Asked("POST", "", headers=(("Content-Type", _FORM),))
+        return ImportedRequest("GET", "")
+    asked = ImportedRequest("POST", "", headers=(("Content-Type", _FORM),))
     if body is None or not body.startswith("<"):
         return asked._replace(body=body)
     name = body.removeprefix("<").strip()

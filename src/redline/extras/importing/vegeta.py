@@ -3,7 +3,7 @@
 import base64
 import re
 
-from redline.extras.importing.gathering import Asked, Gathering
+from redline.extras.importing.gathering import Gathering, ImportedRequest
 from redline.suite.request_source import Broken, RequestSource, member, read_json, text_at, without_comments
 
 _TARGET = re.compile(r"([A-Z]+)\s+(\S+)")
@@ -35,7 +35,7 @@ def read_targets(source: RequestSource, into: Gathering) -> None:
             if asked is not None:
                 into.add_url(asked, url)
             method, url = line.split(maxsplit=1)
-            asked = Asked(method, "")
+            asked = ImportedRequest(method, "")
         elif asked is None:
             raise source.wrong("this is not a target", _HINT, number)
         elif line.startswith("@"):
@@ -71,7 +71,7 @@ def read_json_targets(source: RequestSource, into: Gathering) -> None:
         if body is None:
             into.leave_out("whose body is not text", f"{method} {url.partition('?')[0]}")
             continue
-        into.add_url(Asked(method, "", headers=pairs, body=body or None), url)
+        into.add_url(ImportedRequest(method, "", headers=pairs, body=body or None), url)
 
 
 def _decoded(text: str, number: int, source: RequestSource) -> str | None:

@@ -14,7 +14,7 @@ from redline.extras.hosts.agent import HostReport
 from redline.extras.hosts.remote import _FollowedLoad
 from redline.model import Counts, Histogram, Interval, Outcomes, Role
 from redline.ports import Drive, Endpoint
-from redline.running.aborting import AskedAbort
+from redline.running.aborting import RequestedAbort
 from redline.schema.abort_when import parse_abort_rule
 from tests.fakes.recordings import simulated_cell, simulated_environment
 
@@ -78,9 +78,9 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "FOLLOWED_S", 0)
 
 
-def followed(rule: str, *hosts: Told) -> tuple[list[Interval], AskedAbort]:
+def followed(rule: str, *hosts: Told) -> tuple[list[Interval], RequestedAbort]:
     """The intervals that these hosts reported, and the condition that read them."""
-    abort = AskedAbort([parse_abort_rule(rule)])
+    abort = RequestedAbort([parse_abort_rule(rule)])
     told: list[Interval] = []
 
     def seen(interval: Interval) -> None:

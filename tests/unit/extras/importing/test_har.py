@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from redline.errors import UsageError
 from redline.extras.importing import named, read_requests
-from redline.extras.importing.journeys import MadeJourney, read_journey
+from redline.extras.importing.journeys import ImportedJourney, read_journey
 from redline.suite.imported import ImportNote, Wanted
 from tests.unit.extras.importing.test_importing import source
 
@@ -39,7 +39,7 @@ def listed(*entries: Any, times: bool = False) -> tuple[list[dict[str, Any]], di
     return [*made.requests], counts(made.left_out)
 
 
-def journey(*entries: Any) -> MadeJourney:
+def journey(*entries: Any) -> ImportedJourney:
     return read_journey(source(json.dumps({"log": {"entries": entries}})))
 
 

@@ -11,7 +11,7 @@ import pytest
 from redline.errors import UsageError
 from redline.extras.importing import FORMATS, RequestSource, detect, read_requests
 from redline.suite import opened_requests, referenced_files
-from redline.suite.imported import Made, Wanted
+from redline.suite.imported import Imported, Wanted
 
 LOG = """\
 10.0.0.1 - - [10/Oct/2026:13:55:36 +0000] "GET /items?page=2 HTTP/1.1" 200 23 "https://x/" "Mozilla \\"5\\""
@@ -133,14 +133,14 @@ def source(text: str | bytes, folder: Path = Path("/nowhere")) -> RequestSource:
     return RequestSource("file", io.BytesIO(content), referenced_files(folder / "file").body)
 
 
-def imported(text: str | bytes, folder: Path = Path("/nowhere"), wanted: Wanted | None = None) -> Made:
+def imported(text: str | bytes, folder: Path = Path("/nowhere"), wanted: Wanted | None = None) -> Imported:
     read = source(text, folder)
     form = detect(read)
     assert form is not None
     return read_requests(read, form, wanted or Wanted())
 
 
-def left(made: Made, kind: str = "request") -> dict[str, int]:
+def left(made: Imported, kind: str = "request") -> dict[str, int]:
     return {entry.why: entry.count for entry in made.left_out if entry.kind == kind}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.errors import UsageError
-from redline.extras.importing.journeys import MadeJourney, read_journey
+from redline.extras.importing.journeys import ImportedJourney, read_journey
 from redline.suite import referenced_files
 from redline.suite.project import read_project
 from tests.unit.extras.importing.test_fuzz import PLAIN, mutated
@@ -47,7 +47,7 @@ SHOP = [
 ]
 
 
-def made_of(entries: list[Any], **wanted: Any) -> MadeJourney:
+def made_of(entries: list[Any], **wanted: Any) -> ImportedJourney:
     return read_journey(source(json.dumps({"log": {"entries": entries}})), **wanted)
 
 
@@ -89,7 +89,7 @@ def test_a_recording_becomes_a_journey(tmp_path: Path) -> None:
     check_is_read(made, tmp_path)
 
 
-def check_is_read(made: MadeJourney, folder: Path) -> None:
+def check_is_read(made: ImportedJourney, folder: Path) -> None:
     """What is written can be read again, beside a file of rows."""
     columns = made.columns or ("a",)
     (folder / "users.csv").write_text("\n".join([",".join(columns), ",".join("x" for _ in columns), ""]))

@@ -8,11 +8,11 @@ import pytest
 from redline.errors import UsageError
 from redline.extras.importing.allowed import NoValueError
 from redline.extras.importing.made_values import SchemaValues
-from redline.suite.imported import Made, Wanted
+from redline.suite.imported import Imported, Wanted
 from tests.unit.extras.importing.test_importing import imported, left
 
 
-def api(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> Made:
+def api(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> Imported:
     return imported(json.dumps({"openapi": version, "info": {}, "paths": paths, **more}))
 
 
@@ -166,7 +166,7 @@ def schema_of(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def posted(schema: object, schemas: dict[str, Any] | None = None, count: int = 1) -> Made:
+def posted(schema: object, schemas: dict[str, Any] | None = None, count: int = 1) -> Imported:
     body = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
     paths = {"/ok": {"get": {}}, **{f"/{at}": {"post": body} for at in range(count)}}
     return api(paths, components={"schemas": schemas or {}})
@@ -321,7 +321,7 @@ def test_what_is_no_openapi_3_is_refused(text: str, says: str) -> None:
     assert says in str(refused.value)
 
 
-def bodies(made: Made) -> list[object]:
+def bodies(made: Imported) -> list[object]:
     return [request.get("body") for request in made.requests]
 
 

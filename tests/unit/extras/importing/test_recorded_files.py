@@ -13,7 +13,7 @@ import pytest
 
 from redline.errors import UsageError
 from redline.extras.importing import detect, read_requests
-from redline.suite.imported import Made, Wanted
+from redline.suite.imported import Imported, Wanted
 from redline.suite.project import read_project
 from tests.unit.driving.test_job import USERS, job_of
 from tests.unit.extras.importing.test_importing import left, source
@@ -87,14 +87,14 @@ WITHOUT_TIMES = {
 HOSTS = {"apache-vhost.log": "shop.test", "lighttpd.log": "shop.test", "tomcat.json": "", "nginx-forwarded.log": ""}
 
 
-def read(content: bytes, *, times: bool = False) -> Made:
+def read(content: bytes, *, times: bool = False) -> Imported:
     file = source(content, RECORDED / "har")
     form = detect(file)
     assert form is not None
     return read_requests(file, form, Wanted(times=times))
 
 
-def sent_of(made: Made) -> list[tuple[str, str, bytes]]:
+def sent_of(made: Imported) -> list[tuple[str, str, bytes]]:
     """What the engine gets for each request of a list: the method, the target and the body."""
     text = json.dumps({"start": "./x {port}", "requests": made.requests}, ensure_ascii=False)
     scenarios = read_project(text, "redline.yaml").scenarios
@@ -111,7 +111,7 @@ def _body(request: dict[str, Any]) -> bytes:
     return base64.b64decode(request.get("body_base64", "")) or request.get("body_text", "").encode()
 
 
-def letters_of(made: Made) -> list[str]:
+def letters_of(made: Imported) -> list[str]:
     """The letters of the requests of a list, in its order."""
     known = {exchange: letter for letter, exchange in SCRIPT.items()}
     return [known[method, target] for method, target, _ in sent_of(made)]

@@ -8,11 +8,11 @@ import pytest
 
 from redline.errors import UsageError
 from redline.extras.importing import RequestSource, detect, read_requests
-from redline.suite.imported import Made, Wanted
+from redline.suite.imported import Imported, Wanted
 from tests.unit.extras.importing.test_importing import LOG
 
 
-def timed(text: str) -> Made:
+def timed(text: str) -> Imported:
     source = RequestSource("file", io.BytesIO(text.encode()), lambda _name: b"")
     form = detect(source)
     assert form is not None
