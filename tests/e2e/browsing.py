@@ -38,6 +38,13 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+COLOURS = """canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const pixels = new Uint32Array(data.buffer).filter(pixel => pixel >>> 24 > 200);
+  return new Set(pixels.map(pixel => pixel & 0xffffff)).size;
+}"""
+"""The number of colours on a canvas that nearly cover what is behind them, in JavaScript."""
+
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "cat.aria", "cat.tables")
 """The tags of rules: WCAG's, and those of axe's best practices for ARIA and tables."""

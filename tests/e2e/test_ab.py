@@ -86,6 +86,7 @@ def test_a_bad_server_is_named(redline: Redline, oracle: Path, habit: str, says:
     assert not left_of(redline)
 
 
+@pytest.mark.long
 def test_servers_that_answer_differently_are_refused_on_request(redline: Redline, oracle: Path) -> None:
     small, large = command(oracle, "null"), command(oracle, "null", "--body-bytes", "1000")
     redline("ab", small, large, *SHORTEST, "--same-answers").refused(

@@ -117,6 +117,7 @@ def test_commands_are_not_built_several_times(redline: Redline, project: Project
     assert "--builds 2" in done.err
 
 
+@pytest.mark.long
 def test_commits_of_documents_build_the_same_bytes_and_are_not_measured(redline: Redline, project: Project) -> None:
     """The server reads `mode`, which the build makes, and no document; the one that it serves is measured."""
     (project.folder / "README.md").write_text("read me")

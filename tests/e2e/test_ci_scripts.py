@@ -84,6 +84,7 @@ def cloned(remote: Path, branch: str, *flags: str) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_slower_change_fails_and_every_file_says_so(remote: Path, tmp_path: Path) -> None:
     clone, results, summary = cloned(remote, "change", "--depth", "2"), tmp_path / "results", tmp_path / "summary"
     done = bash(

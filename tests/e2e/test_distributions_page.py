@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from redline.analysis import build_report
 from redline.model import Report
-from tests.e2e.browsing import NEEDS_BROWSER, browser
-from tests.e2e.test_report_page import INKED, Opened, open_report
+from tests.e2e.browsing import COLOURS, NEEDS_BROWSER, browser
+from tests.e2e.test_report_page import Opened, open_report
 from tests.fakes import reports
 from tests.fakes.recordings import simulated_run
 
@@ -36,7 +36,7 @@ def test_chosen_cells_are_drawn_said_and_kept_in_the_address(open_report: Callab
     assert said.inner_text().count("requests.") == 2
     canvases = fold.locator(".chart canvas")
     assert canvases.count() == 3
-    assert all(canvas.evaluate(INKED) > 3 for canvas in canvases.element_handles())
+    assert all(canvas.evaluate(COLOURS) > 3 for canvas in canvases.element_handles())
     fold.get_by_text("steady: rust.axum", exact=True).first.click()
     fold.locator("[data-of=amount]").select_option("count")
     fold.locator("[data-of=pair]").select_option("1")

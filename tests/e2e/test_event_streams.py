@@ -24,6 +24,7 @@ MIX = """\
 """
 
 
+@pytest.mark.long
 def test_the_commands_of_the_guide_work(redline: Redline) -> None:
     with targets.target(targets.streams) as url, targets.target(targets.streams) as other:
         for command in STREAMS:

@@ -8,8 +8,8 @@ from playwright.sync_api import Browser
 
 from redline.model.limits import LimitReport
 from redline.render import RENDERERS
-from tests.e2e.browsing import NEEDS_BROWSER, browser
-from tests.e2e.test_report_page import INKED, Opened
+from tests.e2e.browsing import COLOURS, NEEDS_BROWSER, browser
+from tests.e2e.test_report_page import Opened
 from tests.fakes import limits
 
 __all__ = ["browser"]
@@ -37,7 +37,7 @@ def test_it_fits_draws_and_stays_quiet(
     assert opened.overflow() == 0
     canvases = opened.page.query_selector_all(".plot canvas")
     assert len(canvases) == 3, "one curve, and two overload tests"
-    assert all(canvas.evaluate(INKED) > 3 for canvas in canvases)
+    assert all(canvas.evaluate(COLOURS) > 3 for canvas in canvases)
     assert opened.page.title() == f"{report.suite} · Redline".replace("\n", " ")
     opened.assert_quiet()
     context.close()

@@ -14,6 +14,7 @@ from tests.fakes import targets
 pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.long
 def test_an_assistant_loads_compares_searches_and_explains(tmp_path: Path, oracle: Path) -> None:
     quick = f"{oracle} fixed --delay 10ms --port {{port}}"
     with (

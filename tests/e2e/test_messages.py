@@ -93,6 +93,7 @@ def test_a_place_without_messages_is_named_with_the_first(redline: Redline) -> N
         done.refused(1, "no such model")
 
 
+@pytest.mark.long
 def test_servers_are_compared_by_their_messages(redline: Redline) -> None:
     """Both copies of a server have the same gaps, and the other's are four times as long."""
     with targets.target(talks) as url, targets.target(talks_slowly) as other:

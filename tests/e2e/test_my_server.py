@@ -62,6 +62,7 @@ def test_a_command_of_the_guide_works(command: str, redline: Redline, oracle: Pa
     assert done.out
 
 
+@pytest.mark.long
 def test_the_first_file_of_the_guide_is_compared_in_one_try(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     text = yaml_of(GUIDE, "check: {get: /items}")
     for program in ("./shop-go", "node shop.js", "python3 shop.py"):

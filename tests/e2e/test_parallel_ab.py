@@ -37,6 +37,7 @@ def cores() -> Iterator[tuple[tuple[int, ...], ...]]:
     os.sched_setaffinity(0, cpus)
 
 
+@pytest.mark.long
 def test_servers_are_loaded_at_the_same_time_on_cores_of_their_own(
     oracle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: tuple[tuple[int, ...], ...]
 ) -> None:

@@ -190,6 +190,7 @@ def perf() -> None:
         pytest.skip(reason)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("perf")
 def test_perf_finds_the_share_of_a_function_and_the_engine_its_own(redline: Redline, tmp_path: Path) -> None:
     if shutil.which("cc") is None:

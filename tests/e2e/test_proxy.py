@@ -81,6 +81,7 @@ def test_a_comparison_goes_through_the_proxy_and_no_file_has_its_password(redlin
         assert not [file for file, content in kept.items() if secret.encode() in content]
 
 
+@pytest.mark.long
 def test_a_proxy_that_opens_no_tunnel_is_named(redline: Redline) -> None:
     redline.environment[HASTY] = "1"
     with targets.target(targets.healthy) as url:

@@ -72,6 +72,7 @@ def test_a_load_whose_p99_is_used_has_requests_enough_for_it(code: str) -> None:
         assert rate * seconds >= 2000, given
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [*map(taking, blocks(FUNCTIONS))])
 def test_the_code_of_the_guide_to_the_functions_works(code: str, tmp_path: Path) -> None:
     with serve("./shop --port {port}", path="/items") as server:

@@ -38,6 +38,7 @@ def test_a_load_and_a_run_write_pages_and_json_and_replace_nothing(redline: Redl
     assert {path.name for path in folder.iterdir()} == {"suite.yaml", "load.json", "run.html", "runs"}
 
 
+@pytest.mark.long
 def test_a_comparison_and_a_search_write_theirs(redline: Redline, oracle: Path) -> None:
     folder, server = redline.folder, f"{oracle} null --port {{port}}"
     compared = redline("ab", server, server, "--load", "closed:2", "--for", "4s", "-o", "ab.md")

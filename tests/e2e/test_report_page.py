@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from redline.model import COMPARED, Report
 from redline.render import RENDERERS
-from tests.e2e.browsing import NEEDS_BROWSER, browser
+from tests.e2e.browsing import COLOURS, NEEDS_BROWSER, browser
 from tests.fakes import layers, profiles, reports, studies
 
 __all__ = ["browser"]
@@ -44,13 +44,6 @@ VIEWS = [
     for width in (320, 768, 1440)
     for scheme in ("light", "dark")
 ]
-
-INKED = """canvas => {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const colours = new Set();
-  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200) colours.add(data.slice(i, i + 3).join());
-  return colours.size;
-}"""
 
 
 @dataclass
@@ -119,7 +112,7 @@ def test_it_fits_draws_and_stays_quiet(
     assert opened.overflow() == 0
     canvases = opened.page.query_selector_all(".plot canvas")
     assert len(canvases) == 3 * len({(cell.scenario, cell.load) for cell in report.cells if cell.valid})
-    assert all(canvas.evaluate(INKED) > 3 for canvas in canvases)
+    assert all(canvas.evaluate(COLOURS) > 3 for canvas in canvases)
     assert opened.page.title() == f"{report.run.suite} · Redline".replace("\n", " ")
     opened.assert_quiet()
 
@@ -304,6 +297,7 @@ def test_metrics_are_chosen_without_javascript(open_report: Callable[..., Opened
     assert page.locator("#comparisons .panel.t3").is_visible()
 
 
+@pytest.mark.long
 def test_a_large_study_draws_what_is_opened(open_report: Callable[..., Opened]) -> None:
     opened = open_report(studies.big())
     page = opened.page
@@ -383,7 +377,7 @@ def test_a_flame_graph_is_read_by_pointer_keyboard_and_search(open_report: Calla
     opened = open_report(profiles.report_with_profiles())
     page, readout = opened.page, opened.page.locator("#flame-readout")
     canvas, field = page.locator(".flames canvas"), page.locator(".flames .field")
-    assert canvas.evaluate(INKED) > 5
+    assert canvas.evaluate(COLOURS) > 5
     canvas.hover(position={"x": 100, "y": 4 * 19 + 9})
     assert re.search(
         r"^org.http4s.ember.server.internal.ServerHelpers\$.runApp\s+http4s\s+5\d(\.\d)?% of all\s+10,\d\d\d samples\s",

@@ -74,6 +74,7 @@ def test_two_runs_are_compared_cell_by_cell(redline: Redline) -> None:
     assert slower == {"rust.axum.SimpleGet.saturate"}
 
 
+@pytest.mark.long
 def test_runs_of_two_days_are_shown_side_by_side(redline: Redline) -> None:
     first = stored(redline, "first", simulated_run(SLOWER, seed=1))
     again = simulated_run(SLOWER, seed=2)

@@ -321,6 +321,7 @@ def test_a_certificate_that_is_not_valid_is_named_on_either_leg(
     assert left_of(lab.redline) == []
 
 
+@pytest.mark.long
 def test_a_lab_that_is_killed_leaves_no_proxy_and_its_run_is_resumed(lab: Lab) -> None:
     suite = lab.suite("[{use: origin.one, route: [relay, twice]}]", trials=4)
     process = lab.redline.start("run", suite, "-o", "out")

@@ -16,6 +16,7 @@ SCHEMA = CHECKOUT / "docs" / "reference" / "cli.schema.json"
 NOISE_MAY_BE_OFF = {0, 1}
 
 
+@pytest.mark.long
 def test_a_short_case_as_json(redline: Redline, oracle: Path) -> None:
     done = redline("selftest", "--seconds", "1", "--case", "fixed", "--json")
     jsonschema.validate(done.json, json.loads(SCHEMA.read_text()))

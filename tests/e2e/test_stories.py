@@ -59,6 +59,7 @@ def test_a_login_is_made_of_a_recording(redline: Redline, shop: str) -> None:
     assert done.json["counts"]["outcomes"]["ok"] == done.json["counts"]["due"]
 
 
+@pytest.mark.long
 def test_the_log_of_yesterday_is_sent_to_both(redline: Redline, shop: str, tmp_path: Path) -> None:
     done = redline("load", shop, "--replay", "access.log", "--speed", "2x", "-d", "1s", "--json")
     assert done.code in {0, 1}, done.err

@@ -12,20 +12,13 @@ from redline.analysis import build_report
 from redline.model.limits import AnyReport
 from redline.render import RENDERERS
 from redline.running.views import search_report
-from tests.e2e.browsing import NEEDS_BROWSER, barriers, browser
+from tests.e2e.browsing import COLOURS, NEEDS_BROWSER, barriers, browser
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.recordings import STEADY, simulated_run
 from tests.fakes.searched import bench_in
 
 __all__ = ["browser"]
 pytestmark = NEEDS_BROWSER
-
-COLOURS = """canvas => {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const colours = new Set();
-  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 100) colours.add(data.slice(i, i + 3).join());
-  return colours.size;
-}"""
 
 
 @dataclass

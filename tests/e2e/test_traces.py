@@ -231,6 +231,7 @@ def test_a_comparison_lists_those_of_each_server_and_sends_spans_of_its_starts(r
     assert all(id_ in page for ids in slowest for id_ in ids)
 
 
+@pytest.mark.long
 def test_the_probes_of_a_search_send_spans(redline: Redline) -> None:
     with serving(Traced()) as server, collecting() as collector:
         asked = (*header("{traceparent}"), "--objective", "p99 < 1s", "--start", "20", "--probes", "2", "-d", "1s")

@@ -107,6 +107,7 @@ def test_users_whom_a_server_never_answers_are_counted_and_no_engine_is_blamed(r
     assert not any("fault of the engine" in one.advice for one in result.findings)
 
 
+@pytest.mark.long
 def test_a_quota_is_said_by_every_command_that_loads_a_url(redline: Redline) -> None:
     with group_with_a_quota(0.03) as group, keeping("nothing", group) as url, keeping("nothing") as other:
         (message,) = about(loaded(redline, url, "-c", "4", "-d", "1s", "--warmup", "200ms").findings, "throttled")

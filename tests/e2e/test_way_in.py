@@ -270,6 +270,7 @@ def test_a_command_of_curl_says_the_way_too(redline: Redline, tmp_path: Path, au
     assert (result.tls.version, result.addresses) == ("1.2", (f"127.0.0.1:{port}",))
 
 
+@pytest.mark.long
 def test_the_documented_commands_work(redline: Redline, tmp_path: Path, authority: Authority) -> None:
     port, plain = targets.unused_port(), targets.unused_port()
     server, client = authority.issue("server"), authority.issue("client")

@@ -67,6 +67,7 @@ def test_a_url_of_a_websocket_is_loaded(redline: Redline, oracle: Path, load: li
     assert not {"errors", "surplus-bytes", "reconnecting"} & {finding["kind"] for finding in done.json["findings"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", LISTENED)
 def test_a_command_of_the_guides_finds_how_many_users_listen(redline: Redline, oracle: Path, command: str) -> None:
     short = command.replace("for 5s", "for 500ms").replace("body:ms", "body:ns")

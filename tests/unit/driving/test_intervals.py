@@ -157,6 +157,7 @@ def line_of(second: int) -> str:
     return json.dumps({"event": "interval", **made.model_copy(update=times).model_dump(mode="json")})
 
 
+@pytest.mark.long
 def test_an_hour_of_intervals_takes_no_more_memory_than_twenty_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intervals, "MOST_INTERVALS", FULL)
     template = line_of(0)

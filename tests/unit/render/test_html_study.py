@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from redline.model import CellReport, Metric, Report, Verdict
 from redline.render import RENDERERS
 from tests.fakes import reports, studies
@@ -111,6 +113,7 @@ def test_rows_say_against_which_of_several_baselines_they_stand() -> None:
     assert "vs rust" not in section(RENDERERS["html"](reports.healthy()).decode(), "results").text
 
 
+@pytest.mark.long
 def test_a_large_study_makes_a_page_that_can_be_mailed() -> None:
     html = RENDERERS["html"](studies.big())
     assert len(html) < 6_000_000, "base64 makes 8 MB of it, and mail servers commonly take 10 MB"

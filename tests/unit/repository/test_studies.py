@@ -74,6 +74,7 @@ def test_the_rates_while_warming_up_are_those_of_the_recording() -> None:
         assert abs(rates[server, second] - rate) <= 60, words
 
 
+@pytest.mark.long
 def test_all_that_is_asked_of_tapir_fits_into_a_night() -> None:
     """Four hours for all, and as many for what is not sure: what its first lines and the page of the study say."""
     suite = STUDIES.parents[1] / "suites" / "tapir-night.yaml"

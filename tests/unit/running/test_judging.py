@@ -302,6 +302,7 @@ sys.stdout.buffer.write(RENDERERS["json"](run_report(RunStore(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.long
 def test_two_commands_may_judge_at_once(store: RunStore) -> None:
     command = [sys.executable, "-c", REPORT, str(store.folder)]
     made = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]

@@ -77,6 +77,7 @@ def test_a_start_that_speaks_against_the_answer_leaves_it_unconfirmed() -> None:
     assert not step.confirmed
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.floats(300, 3000), min_size=5, max_size=5), st.integers(2, 4))
 def test_never_more_starts_than_were_planned(capacities: list[float], trials: int) -> None:

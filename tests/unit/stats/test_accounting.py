@@ -31,6 +31,7 @@ def starts_of(rng: np.random.Generator, more: Mapping[int, float] = {}) -> list[
     return [SampledStart((drawn(rng, COSTS), drawn(rng, COSTS)), drawn(rng, after)) for _ in range(STARTS)]
 
 
+@pytest.mark.long
 def test_equal_servers_have_no_function_that_surely_differs_in_19_of_20() -> None:
     rng = np.random.default_rng(1)
     named = sum(bool(account(starts_of(rng)).parts) for _ in range(RUNS))
@@ -46,6 +47,7 @@ def test_a_planted_cost_of_five_percent_is_named_first_with_its_size() -> None:
     assert np.mean(within) >= 0.9
 
 
+@pytest.mark.long
 def test_a_small_cost_is_found_more_often_where_it_was_expected() -> None:
     rng, planted = np.random.default_rng(4), 160.0
     made = [starts_of(rng, {9: planted}) for _ in range(RUNS // 2)]
@@ -57,6 +59,7 @@ def test_a_small_cost_is_found_more_often_where_it_was_expected() -> None:
     assert first >= 1.5 * alone, found
 
 
+@pytest.mark.long
 def test_equal_servers_have_none_among_expected_functions_either() -> None:
     rng, expected = np.random.default_rng(5), frozenset(NAMES[3:8])
     named = sum(bool(account(starts_of(rng), expected).parts) for _ in range(RUNS))

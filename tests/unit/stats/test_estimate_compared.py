@@ -163,6 +163,7 @@ def test_two_equal_cells_are_seldom_called_different(world: World) -> None:
     }
 
 
+@pytest.mark.long
 def test_unpaired_equal_runs_are_seldom_called_different() -> None:
     said: Counter[Verdict] = Counter()
     for seed in range(SEEDS):

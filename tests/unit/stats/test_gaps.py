@@ -75,6 +75,7 @@ def drawn(kind: str, n: int, rng: np.random.Generator) -> Floats:
             return np.asarray(rng.normal(1.0, 0.05, n))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [200, 1_000, 20_000])
 @pytest.mark.parametrize("kind", ["exponential", "lognormal", "pareto", "normal"])
 def test_a_thousand_distributions_of_a_single_kind_have_no_gap(kind: str, n: int) -> None:

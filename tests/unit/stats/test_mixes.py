@@ -41,6 +41,7 @@ def test_the_shares_of_exact_costs_are_exact() -> None:
         assert (share.value, share.low, share.high) == pytest.approx((truth, truth, truth))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mix", [1.0, 1.03, 0.97])
 def test_intervals_hold_the_shares_and_the_sum(mix: float) -> None:
     """Those of shares hold more often than 95%: they allow for what the sum leaves open."""

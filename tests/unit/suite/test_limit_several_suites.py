@@ -61,6 +61,7 @@ def test_cells_that_share_a_workload_are_compared_with_the_first_suite(suites: S
     assert len(suites.driver.drives) == before, "nothing was left to search"
 
 
+@pytest.mark.long
 def test_each_suite_keeps_its_objectives_and_warm_up(suites: Suites) -> None:
     good = "objective: {good: p99 < 20ms, fine: p99 < 30ms}"
     suites.write(

@@ -240,6 +240,7 @@ def simulated(rng: np.random.Generator, planted: float, rounds: int = 3) -> list
     return list(holm_adjust([effect.p for effect in found if effect]))
 
 
+@pytest.mark.long
 def test_what_does_not_matter_is_called_so_as_often_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = screened(suite_of(FOUR))
     monkeypatch.setattr("tests.unit.suite.test_screening.screened", lambda _suite: screen)
