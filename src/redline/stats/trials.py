@@ -30,6 +30,7 @@ from redline.model.hosts import one_way_bound_ns
 from redline.model.kept import KeptRequest
 from redline.model.traffic import Requests
 from redline.stats.gaps import Gap, gaps_at
+from redline.stats.late_reads import is_sure
 from redline.stats.samples import BATCHES, Floats, Merged, Ratios, Sample, batch_sums
 
 T = TypeVar("T")
@@ -63,10 +64,10 @@ FEWEST_BEYOND = 10
 
 
 def message_times(streams: StreamTraffic | None, metric: Metric) -> Histogram | None:
-    """The times of which a metric of conversations is a quantile, if there are enough of them."""
+    """The times of which a metric of conversations is a quantile, if it is known, and there are enough of them."""
     name, q = MESSAGE_QUANTILES[metric]
     times = streams.times(name) if streams else None
-    return times if times is not None and enough_beyond(times.count, q) else None
+    return times if streams and times and enough_beyond(times.count, q) and is_sure(streams, name, q) else None
 
 
 def enough_beyond(count: int, q: float) -> bool:
