@@ -42,8 +42,7 @@ from redline.model.duet import TargetTraffic
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
 from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts, shares_around
-from redline.stats.late_reads import ends_ns, is_sure
-from redline.stats.objectives import BLURRED
+from redline.stats.late_reads import ends_ns
 from redline.stats.trials import MESSAGE_QUANTILES, enough, message_times
 from redline.suite.budget import advised, longest_of_conversations_ns
 from redline.wording import part
@@ -111,11 +110,11 @@ class Duet:
         return replace(ratio, bias=to_come + self._by_counts(metric) + moved)
 
     def _read_late(self, metric: Metric) -> float:
-        """How far messages that were read late may have moved the ratio of their times, as a logarithm."""
-        targets = [target for start in self.counting for target in traffic_of(start).targets]
-        known = [target.streams for target in targets if target.streams and message_times(target.streams, metric)]
-        ends = (ends_ns(streams, *MESSAGE_QUANTILES[metric]) for streams in known)
-        return 2 * max((math.log(high / low) for low, high in ends if low), default=0.0)
+        """How far messages that were read late may have moved the ratio of their times, as a logarithm; or infinity."""
+        seen = [target.streams for start in self.counting for target in traffic_of(start).targets]
+        ends = [ends_ns(streams, *MESSAGE_QUANTILES[metric]) for streams in seen if streams]
+        apart = (math.log(high / low) if low else math.inf for low, high in ends if high > low)
+        return 2 * max(apart, default=0.0)
 
     @cached_property
     def _gaps(self) -> dict[Metric, str]:
@@ -188,11 +187,8 @@ class Duet:
         return self._too_few_messages(metric)
 
     def _too_few_messages(self, metric: Metric) -> str:
-        """Which server had too few times of messages, and how long a comparison with enough takes, or what is late."""
+        """Which server had too few of the times of messages, and how long a comparison with enough takes."""
         name, q = MESSAGE_QUANTILES[metric]
-        seen = [target.streams for start in self.starts for target in traffic_of(start).targets]
-        if not all(is_sure(streams, name, q) for streams in seen if streams):
-            return f"{metric} is not known of every server of a start: {BLURRED}"
 
         def times(start: DuetRecording, at: int) -> int:
             streams = traffic_of(start).targets[at].streams

@@ -1,6 +1,7 @@
 """Findings about how a trial was loaded: requests that were late, queued or missed, and windows that were cut."""
 
 import math
+from dataclasses import replace
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import EVERYTHING, HOLDS, LENGTHENED, TOO_SLOW, Observation, Rule
@@ -172,7 +173,11 @@ def late_reads(traffic: Traffic) -> Observation | None:
 
     Advice: Give the engine a core of its own.
     """
-    return read_late(traffic.streams) if traffic.streams else None
+    if traffic.streams is None:
+        return None
+    said = read_late(traffic.streams)
+    hidden = [metric for metric, (of, q) in MESSAGE_QUANTILES.items() if not is_sure(traffic.streams, of, q)]
+    return replace(said, message=f"{said.message} So these are not known: {', '.join(hidden)}.") if hidden else said
 
 
 def read_late(streams: StreamTraffic) -> Observation:
@@ -182,8 +187,6 @@ def read_late(streams: StreamTraffic) -> Observation:
         f"{streams.blurred:,} of {streams.events_of_begun:,} messages were read together and late, and may have come "
         f"one by one: messages waited up to {duration(late.max_ns)} for the engine."
     )
-    if hidden := [metric for metric, (of, q) in MESSAGE_QUANTILES.items() if not is_sure(streams, of, q)]:
-        message += f" So these are not known: {', '.join(hidden)}."
     return Observation(streams.blurred_share, message)
 
 

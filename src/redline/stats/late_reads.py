@@ -31,7 +31,7 @@ def ends_ns(streams: StreamTraffic, name: str, q: float) -> tuple[float, float]:
     return float(low) if q > moves else 0.0, float(high) if q + moves <= 1 else most
 
 
-def is_sure(streams: StreamTraffic, name: str, q: float) -> bool:
+def is_sure(streams: StreamTraffic | None, name: str, q: float) -> bool:
     """Whether a quantile of these times is known, but for a little."""
-    low, high = ends_ns(streams, name, q)
+    low, high = ends_ns(streams, name, q) if streams else (0.0, 0.0)
     return high <= low * (1 + MOST_APART)

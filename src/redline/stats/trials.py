@@ -64,10 +64,10 @@ FEWEST_BEYOND = 10
 
 
 def message_times(streams: StreamTraffic | None, metric: Metric) -> Histogram | None:
-    """The times of which a metric of conversations is a quantile, if it is known, and there are enough of them."""
+    """The times of which a metric of conversations is a quantile, if there are enough of them."""
     name, q = MESSAGE_QUANTILES[metric]
     times = streams.times(name) if streams else None
-    return times if streams and times and enough_beyond(times.count, q) and is_sure(streams, name, q) else None
+    return times if times is not None and enough_beyond(times.count, q) else None
 
 
 def enough_beyond(count: int, q: float) -> bool:
@@ -320,7 +320,8 @@ class TrialNumbers:
         if metric is Metric.MEMORY:
             return self.most_memory_bytes is not None
         if metric in MESSAGE_QUANTILES:
-            return message_times(self.traffic.streams, metric) is not None
+            has_times = message_times(self.traffic.streams, metric) is not None
+            return has_times and is_sure(self.traffic.streams, *MESSAGE_QUANTILES[metric])
         return self.traffic.response.count > 0
 
 

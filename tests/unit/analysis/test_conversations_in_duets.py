@@ -83,7 +83,6 @@ def test_a_ratio_allows_for_what_messages_that_were_read_late_may_have_moved() -
     assert wider is not None
     assert wider.bias - known.bias == pytest.approx(2 * 0.0148, rel=0.1)
     assert sure.ratio(Metric.JITTER_P99) is not None
-    assert late.ratio(Metric.JITTER_P99) is None
-    assert late.why_unknown(Metric.JITTER_P99).startswith(
-        "jitter p99 is not known of every server of a start: the engine"
-    )
+    hidden = late.ratio(Metric.JITTER_P99)
+    assert hidden is not None
+    assert (hidden.contrast.ratio.low, hidden.contrast.ratio.high) == (None, None), "it may be anything"
