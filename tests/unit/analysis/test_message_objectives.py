@@ -122,7 +122,7 @@ def test_messages_that_are_read_late_leave_the_rest_known(text: str, good: Good,
 
 
 def test_the_report_of_a_load_that_read_messages_late_has_the_quantiles_that_are_sure() -> None:
-    """Of 610 messages 21 are in doubt, and 579 gaps are 10 ms."""
+    """21 of 610 messages are in doubt, and 579 gaps are 10 ms."""
     cell = conversations(GAP, STEADY)
     recording = simulated_recording(cell, GOOD)
     traffic = recording.traffic

@@ -58,7 +58,7 @@ def test_a_late_client_excuses_first_messages_and_no_gaps() -> None:
 
 @pytest.mark.parametrize(("blurred", "known"), [(10, True), (11, False)])
 def test_what_messages_that_were_read_late_may_decide_is_not_known(blurred: int, known: bool) -> None:
-    """Of 1,000 messages more than 1% were read late, and the limits lie among as many times."""
+    """More than 1% of 1,000 messages were read late, and the limits lie among as many times."""
     gaps = [90.0] * 940 + [100.0] * 50
     seen = streams([310.0] * 10, gaps, good=960).model_copy(update={"blurred": blurred})
     late = replace(totals(seen), good={"": Good(gap_ns=MS)})
