@@ -29,7 +29,7 @@ seed: {seed}
 """
 """Two servers of tokens."""
 
-GAP_MS = 10
+MEDIAN, GAP_MS = 0.5, 10
 TOKENS, OTHERS = 61, 3
 WHOLE_NS = (TOKENS + OTHERS) * GAP_MS * 1_000_000
 BUFFERING = [
@@ -53,12 +53,18 @@ def chat(*route: object) -> Cell:
 
 
 def followed(redline: Redline, workshop: Workshop, cell: Cell, folder: Path) -> dict[str, dict[float, int]]:
-    """The percentiles of what two users saw who followed whole conversations: `first_event`, `gaps`, and `response`."""
+    """The percentiles of what two users saw who followed whole conversations: `first_event`, `gaps`, and `response`.
+
+    A machine so busy that even the median of the gaps is not known is asked again.
+    """
     with routed(workshop, cell.variant, folder) as server:
         assert EngineDriver(find_engine()).verify(cell, server.endpoint) is None
         url = f"http://{server.endpoint.host}:{server.endpoint.port}{cell.scenario.request.path}"
-        done = redline("load", url, "-X", "POST", "--events", "openai", "-c", "2", "-d", "3s", "--json").measured()
-    streams = done.json["streams"]
+        for _ in range(3):
+            done = redline("load", url, "-X", "POST", "--events", "openai", "-c", "2", "-d", "3s", "--json").measured()
+            streams = done.json["streams"]
+            if any(point["q"] == MEDIAN for point in streams["gaps"]):
+                break
     assert streams["begun"] > 0
     assert streams["events_of_begun"] == TOKENS * streams["begun"], "each conversation came whole"
     assert streams.get("early", 0) == 0

@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 from bench.rig import AskedOf, drive, running
-from redline.model import Body, Closed, Journey, JourneyStep, Load, Request, Scenario, Stream, TakenValue
+from redline.model import (
+    Body,
+    Closed,
+    Journey,
+    JourneyStep,
+    Load,
+    Request,
+    Scenario,
+    Stream,
+    StreamTraffic,
+    TakenValue,
+    WebSocket,
+)
 from redline.model.catalogue import HttpVersion
 from redline.suite.urls import base_of
 from tests.e2e.conftest import Redline
@@ -107,3 +119,55 @@ def test_both_sides_count_the_same_turns(oracle: Path, http: HttpVersion, until:
     assert traffic.counts.outcomes.ok == traffic.counts.due == 80
     assert traffic.streams is not None
     assert traffic.streams.counted == 80 * (until or 17)
+
+
+def test_both_sides_count_the_same_turns_on_websockets(oracle: Path) -> None:
+    """Its echo says what the next steps ask for, each on a WebSocket of its own: `a`, `/a` and `aa`, then `/aa`."""
+
+    def talk(path: str, says: str) -> Request:
+        body = Body(text=json.dumps({"say": says}), escape="json")
+        stream = Stream(events="messages", until=1)
+        return Request(path=path, body=body, websocket=WebSocket(message="text", answer="listen"), stream=stream)
+
+    requests = (talk("/talk", "a"), talk("/{take:one}", "{take:one}{take:one}"), Request(path="/{take:two}"))
+    takes = [JourneyStep(take=(TakenValue(name=name, from_text="/say"),)) for name in ("one", "two")]
+    journey = Journey(steps=(*takes, JourneyStep()))
+    scenario = Scenario(name="Turns", request=requests[0], others=requests[1:], journey=journey)
+    load = Load(name="turns", shape=Closed(users=4), duration_ns=20 * SECOND, count=40)
+    with running(oracle, "null", "--report") as server:
+        traffic = drive(server, load, AskedOf(scenario), warmup_ns=0)
+    assert server.seen is not None
+    assert server.seen.targets == {"talk": 40, "a": 40, "aa": 40}
+    assert traffic.counts.outcomes.ok == traffic.counts.due == 120
+    assert traffic.journeys is not None
+    assert traffic.journeys.completed == 40
+    streams = [request.streams for request in traffic.requests]
+    assert [part.counted if part else 0 for part in streams] == [40, 40, 0]
+    known = StreamTraffic.merged(part for part in streams if part)
+    assert known is not None
+    assert known.first_event.count == 80
+    assert sum(part.count for part in (traffic.all_upgrades,) if part) == 80
+
+
+TALK = """\
+journey:
+  steps:
+    - {name: ask, websocket: {path: /ask, send: {json: {say: hello}}, receive: {until: 1}}, take: {it: {text: /say}}}
+    - {name: again, get: "/{take:it}"}
+"""
+
+
+def test_a_load_checks_and_reports_turns_on_websockets(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    (tmp_path / "talk.yaml").write_text(TALK)
+    (tmp_path / "mute.yaml").write_text(TALK.replace("text: /say", "text: /other"))
+    with running(oracle, "null") as server:
+        url = f"http://127.0.0.1:{server.endpoint.port}"
+        args = ["-c", "3", "-d", "500ms", "--warmup", "0s"]
+        done = redline("load", url, "--requests", "talk.yaml", *args, "--json").measured()
+        mute = redline("load", url, "--requests", "mute.yaml", *args)
+    ask, again = done.json["requests"]
+    assert (ask["request"], again["request"]) == ("ask", "again")
+    assert ask["streams"]["begun"] == ask["streams"]["events_of_begun"] > 0
+    assert done.json["journeys"]["completed"] > 0
+    assert done.json["journeys"]["abandoned"] == {}
+    mute.refused(1, 'step `ask`, WebSocket /ask: unexpected body: none of 1 messages had a text at "/other" for `it`')

@@ -42,6 +42,7 @@ from redline.model.duet import TargetTraffic
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
 from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts, shares_around
+from redline.stats.late_reads import ends_ns
 from redline.stats.trials import MESSAGE_QUANTILES, enough, message_times
 from redline.suite.budget import advised, longest_of_conversations_ns
 from redline.wording import part
@@ -104,8 +105,16 @@ class Duet:
             return ratio and replace(ratio, bias=self._to_come + self._by_counts(metric))
         targets = [traffic_of(start).targets[place] for start in self.counting for place in (BASELINE, -1)]
         moved = self._moved([_times(target, metric) or Histogram() for target in targets], _quantile(metric))
-        to_come = self._to_come_of_conversations if metric in MESSAGE_QUANTILES else self._to_come
+        of_messages = metric in MESSAGE_QUANTILES
+        to_come = self._to_come_of_conversations + self._read_late(metric) if of_messages else self._to_come
         return replace(ratio, bias=to_come + self._by_counts(metric) + moved)
+
+    def _read_late(self, metric: Metric) -> float:
+        """How far messages that were read late may have moved the ratio of their times, as a logarithm; or infinity."""
+        seen = [target.streams for start in self.counting for target in traffic_of(start).targets]
+        ends = [ends_ns(streams, *MESSAGE_QUANTILES[metric]) for streams in seen if streams]
+        apart = (math.log(high / low) if low else math.inf for low, high in ends if high > low)
+        return 2 * max(apart, default=0.0)
 
     @cached_property
     def _gaps(self) -> dict[Metric, str]:

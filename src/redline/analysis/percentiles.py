@@ -22,6 +22,7 @@ from redline.model.hdr import PRECISION
 from redline.model.percentile import TimeName
 from redline.model.traffic import Requests, earlier_first_byte, merged_requests
 from redline.stats import enough_beyond
+from redline.stats.late_reads import is_sure
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
@@ -89,12 +90,12 @@ def stream_report(
         events_of_begun=streams.events_of_begun,
         events_per_s=streams.events / seconds if seconds else None,
         stalls=streams.stalls,
-        first_event=percentiles(streams.first_event),
-        gaps=percentiles(streams.gaps),
-        slowest_gap=percentiles(streams.slowest_gap or Histogram()),
-        per_message=percentiles(streams.per_message or Histogram()),
-        push=percentiles(streams.push or Histogram()),
-        jitter=percentiles(streams.jitter or Histogram()),
+        first_event=_of_messages(streams, "first-message"),
+        gaps=_of_messages(streams, "gap"),
+        slowest_gap=_of_messages(streams, "slowest-gap"),
+        per_message=_of_messages(streams, "per-message"),
+        push=_of_messages(streams, "push"),
+        jitter=_of_messages(streams, "jitter"),
         aside=streams.aside,
         amount=streams.amount,
         amount_per_s=streams.amount / seconds if seconds and streams.amount else None,
@@ -102,6 +103,12 @@ def stream_report(
         early=streams.early,
         goodput=streams.good / due if due else None,
     )
+
+
+def _of_messages(streams: StreamTraffic, name: str) -> tuple[Percentile, ...]:
+    """The distribution of these times, without what messages that were read late may have moved."""
+    points = percentiles(streams.times(name) or Histogram())
+    return tuple(point for point in points if is_sure(streams, name, point.q))
 
 
 def requests_due(scenario: Scenario, due: int, requests: Requests) -> tuple[tuple[Request, int], ...]:

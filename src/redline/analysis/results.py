@@ -133,8 +133,9 @@ class CellResult:
             return ()
         if self.valid:
             return [trial for trial in self.used if trial.has_metric(metric)]
-        known = [trial.numbers for trial in self.whole if trial.touch(metric) is None]
-        return [trial for trial in known if trial.has_metric(metric)] if is_valid(len(self.whole), len(known)) else []
+        left = [trial.numbers for trial in self.whole if trial.touch(metric) is None]
+        known = [trial for trial in left if trial.has_metric(metric)]
+        return known if is_valid(len(self.whole), len(known)) else []
 
     def bound(self, metric: Metric) -> Bound | None:
         """What is known in place of a metric of an invalid cell; None if the metric is known, or was not measured.

@@ -1,13 +1,15 @@
 """Findings about how a trial was loaded: requests that were late, queued or missed, and windows that were cut."""
 
 import math
+from dataclasses import replace
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import EVERYTHING, HOLDS, LENGTHENED, TOO_SLOW, Observation, Rule
 from redline.model import Cell, Closed, Histogram, Open, StreamTraffic, Traffic
 from redline.quantities import duration, percent, significant
 from redline.stats import Trial
-from redline.stats.objectives import MOST_BLURRED
+from redline.stats.late_reads import MOST_BLURRED, is_sure
+from redline.stats.trials import MESSAGE_QUANTILES
 
 BY_CHANCE = 4.0
 """In standard deviations: two counts differ by more once in 16,000 times."""
@@ -161,17 +163,21 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
     invalid=MOST_BLURRED,
     scatters=True,
     blames="client",
-    touches={"message times": "unknown"},
+    touches={},
 )
 def late_reads(traffic: Traffic) -> Observation | None:
     """*Conversations.* Messages that were read together, so late that they may have come one by one.
 
-    The kernel says when the last of them arrived: the gap before them is too long, and others are 0. Past 1% this may
-    be p99.
+    The kernel says when the last arrived: the gap before is too long, and others are 0. Past 1%, percentiles that as
+    many ranks more or less change by over 5% are hidden.
 
     Advice: Give the engine a core of its own.
     """
-    return read_late(traffic.streams) if traffic.streams else None
+    if traffic.streams is None:
+        return None
+    said = read_late(traffic.streams)
+    hidden = [metric for metric, (of, q) in MESSAGE_QUANTILES.items() if not is_sure(traffic.streams, of, q)]
+    return replace(said, message=f"{said.message} So these are not known: {', '.join(hidden)}.") if hidden else said
 
 
 def read_late(streams: StreamTraffic) -> Observation:

@@ -6,13 +6,15 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from redline.errors import WrongValueError
+from redline.model import Request
 from redline.model.exchange import POINTER
 from redline.model.journey import RowUse
 from redline.schema.expected import StatusItem
 from redline.schema.http_texts import TokenText
 from redline.schema.load import MOST_CONNECTIONS, ThinkItem
-from redline.schema.request import OneRequestSchema
+from redline.schema.request import METHOD_KEYS, METHODS, RequestSchema
 from redline.schema.types import BY_FORM, MAPPING, PLAIN, Schema
+from redline.schema.websocket import WebSocketSchema
 
 _STEP_NAME = r"^[A-Za-z][A-Za-z0-9_-]*( [A-Za-z0-9_-]+)*$"  # of several words, if need be
 _VALUE_NAME = r"^[A-Za-z_][A-Za-z0-9_.-]*$"
@@ -66,9 +68,16 @@ class TakenSchema(Schema):
         return {key: source for key, source in fields if source is not None}
 
 
-class StepSchema(OneRequestSchema):
-    """A step of a journey: a request, the pause before it, its condition, and the values that it takes."""
+class StepSchema(RequestSchema):
+    """A step of a journey: a request, or a conversation on a WebSocket; the pause before it, and what it takes."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in (*METHOD_KEYS, "websocket")]})
+
+    websocket: WebSocketSchema | None = Field(
+        default=None,
+        description="a WebSocket that is opened for this step and closed after it, in place of a request",
+        examples=[{"path": "/chat/{take:room}", "send": "{take:question}", "receive": {"until": 20}}],
+    )
     name: Annotated[str, Field(pattern=_STEP_NAME)] | None = Field(
         default=None,
         description="its name in results: words of letters, digits, - and _; default: `GET /items`",
@@ -91,6 +100,23 @@ class StepSchema(OneRequestSchema):
     )
 
     @model_validator(mode="after")
+    def _one_exchange(self) -> Self:
+        named = [*self.methods, *(["websocket"] if self.websocket else [])]
+        if len(named) != 1:
+            problem = f"has {' and '.join(named)}" if named else "has no method"
+            hint = f"write exactly one of {', '.join(METHODS)}: `get: /path0`; or `websocket`"
+            raise WrongValueError(f"this step {problem}", hint)
+        if self.websocket is None:
+            return self
+        if self.beside_method:
+            message = f"`{self.beside_method}` cannot be combined with `websocket`"
+            raise WrongValueError(message, "write it in `websocket`, if it has it")
+        if self.websocket.receive is None:
+            hint = "write `receive: {until: 1}` for a single answer"
+            raise WrongValueError("nothing says when this conversation is over", hint, field="websocket")
+        return self
+
+    @model_validator(mode="after")
     def _not_encoded(self) -> Self:
         if self.accept:
             message = "the answers of steps are read as they come, and not decoded"
@@ -109,15 +135,22 @@ class StepSchema(OneRequestSchema):
     @model_validator(mode="after")
     def _takes_what_is_kept(self) -> Self:
         sources = [source for value in self.take.values() for source in value.sources]
-        if self.stream is None and "text" in sources:
+        talks = self.stream is not None or self.websocket is not None
+        if not talks and "text" in sources:
             hint = "say which with `stream`, such as `stream: openai`, or take it by `json`"
             raise WrongValueError("a `text` is gathered from the messages of a conversation", hint, field="take")
-        if self.stream is not None and {"json", "regex"} & {*sources}:
+        if talks and {"json", "regex"} & {*sources}:
             hint = "take a `text`, a `header` or a `cookie`"
             raise WrongValueError("the messages of a conversation are not kept as a body", hint, field="take")
         if len({value.text for value in self.take.values() if value.text}) > 1:
             raise WrongValueError("one text is gathered of a conversation", "take a single `text`", field="take")
         return self
+
+    def request(self, weight: int = 1, name: str = "") -> Request:
+        """The value of the model."""
+        if self.websocket is None:
+            return super().request(weight, name)
+        return self.websocket.request(name)
 
 
 class RowsSchema(Schema):

@@ -121,6 +121,12 @@ class RequestSchema(Schema):
         """The keys of the methods that are given."""
         return [key for key in METHOD_KEYS if getattr(self, key) is not None]
 
+    @property
+    def beside_method(self) -> str:
+        """The first key that is given of a request beside its method; empty without one."""
+        keys = {"headers", "auth", "accept", *BODY_KEYS.values(), "chunked", "expect_continue", "expect", "timestamp"}
+        return min({*keys, "stream"} & self.model_fields_set, default="").removesuffix("_body")
+
     @model_validator(mode="after")
     def _method_with_path(self) -> Self:
         if (self.method is None) != (self.path is None):

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 from redline.errors import WrongValueError
 from redline.model import Journey, Request, Scenario
 from redline.schema.journey import JourneySchema
-from redline.schema.request import BODY_KEYS, METHOD_KEYS, METHODS, NAME, MixedSchema, RequestSchema
+from redline.schema.request import METHOD_KEYS, METHODS, NAME, MixedSchema, RequestSchema
 from redline.schema.types import Scalar, Schema
 from redline.schema.websocket import WebSocketSchema
 
@@ -57,22 +57,8 @@ class ScenarioSchema(RequestSchema):
         names = [request.name for request in self.requests if request.name]
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
             raise WrongValueError(f"the request `{twice}` is given twice", "rename one of the two", field="requests")
-        outside = sorted(
-            {
-                "headers",
-                "auth",
-                "accept",
-                *BODY_KEYS.values(),
-                "chunked",
-                "expect_continue",
-                "expect",
-                "timestamp",
-                "stream",
-            }
-            & self.model_fields_set
-        )
-        if several and outside:
-            message = f"`{outside[0].removesuffix('_body')}` cannot be combined with `{several}`"
+        if several and self.beside_method:
+            message = f"`{self.beside_method}` cannot be combined with `{several}`"
             where = "`websocket`, if it has it" if self.websocket else "every step" if self.journey else "every request"
             raise WrongValueError(message, f"write it in {where}")
         return self

@@ -117,9 +117,10 @@ class WebSocketSchema(Schema):
     @model_validator(mode="after")
     def _opens_for_many_messages(self) -> "WebSocketSchema":
         values = [text for value in self.headers.values() for text in ([value] if isinstance(value, str) else value)]
-        if varying := next((text for text in (self.path, *values) if has_placeholders(text)), None):
+        varying = next((text for text in (self.path, *values) if has_placeholders(text)), None)
+        if varying and self.receive is None:
             message = f"`{varying}` has placeholders, and a connection is opened once for many messages"
-            raise WrongValueError(message, "write placeholders in `send`")
+            raise WrongValueError(message, "write placeholders in `send`, or let users listen with `receive`")
         for name in self.headers:
             if name.lower() in _SET_BY_HANDSHAKE or name.lower().startswith("sec-websocket-"):
                 hint = "remove it; `subprotocols` are a key of their own"
@@ -139,7 +140,7 @@ class WebSocketSchema(Schema):
             return None, None
         return (Body(text=self.send), "text") if isinstance(self.send, str) else (self.send.made(), self.send.kind)
 
-    def request(self) -> Request:
+    def request(self, name: str = "") -> Request:
         """The value of the model: a request whose body is the message."""
         body, kind = self._message()
         headers = {name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()}
@@ -153,5 +154,11 @@ class WebSocketSchema(Schema):
         stream = self.receive and self.receive.stream(events="messages")
         timestamp = self.receive and self.receive.timestamp and self.receive.timestamp.timestamp()
         return Request(
-            path=self.path, headers=headers, body=body, websocket=websocket, stream=stream, timestamp=timestamp
+            name=name,
+            path=self.path,
+            headers=headers,
+            body=body,
+            websocket=websocket,
+            stream=stream,
+            timestamp=timestamp,
         )

@@ -18,6 +18,7 @@ from redline.model import (
 from redline.model.streams import MESSAGE_TIMES, Good
 from redline.model.traffic import Requests
 from redline.quantities import duration, percent
+from redline.stats.late_reads import MOST_BLURRED, ends_ns
 from redline.stats.trials import QUANTILE_OF, enough_beyond
 
 _OF_RESPONSE = {**{metric.value: q for metric, q in QUANTILE_OF.items()}, "max": 1.0}
@@ -32,9 +33,6 @@ _SURELY_LATE = 0.99
 
 CONNECTS = "it opens a connection for about every request, which takes its time"
 """Why an engine is busy or late that keeps connecting: more cores would be wrong advice."""
-
-MOST_BLURRED = 0.01
-"""The share of messages of unsure times from which on these may be the p99 of the gaps."""
 
 BLURRED = "the engine read messages late: give it a core of its own"
 
@@ -209,10 +207,17 @@ def _evaluate_by_request(objective: Objective, request: str, measured: LoadTotal
 
 
 def _is_blurred(objective: Objective, measured: LoadTotals) -> bool:
-    """Whether it is about times between messages that were read too late to be known."""
-    is_between = objective.metric == "goodput" and measured.good_between
-    is_later = is_between or objective.times not in ("", "first-message")
-    return is_later and measured.streams is not None and measured.streams.blurred_share > MOST_BLURRED
+    """Whether messages that were read too late may decide it: the limit is where the measured value may really be."""
+    streams = measured.streams
+    if streams is None or streams.blurred_share <= MOST_BLURRED:
+        return False
+    if objective.metric == "goodput":
+        due = measured.conversations or 1
+        return measured.good_between and abs(streams.good / due - objective.limit) <= streams.blurred / due
+    if not objective.times:
+        return False
+    low, high = ends_ns(streams, objective.times, DEPTHS[objective.metric])
+    return low < objective.limit <= high
 
 
 def excused(objective: Objective, measured: LoadTotals) -> str:

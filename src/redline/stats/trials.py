@@ -30,6 +30,7 @@ from redline.model.hosts import one_way_bound_ns
 from redline.model.kept import KeptRequest
 from redline.model.traffic import Requests
 from redline.stats.gaps import Gap, gaps_at
+from redline.stats.late_reads import is_sure
 from redline.stats.samples import BATCHES, Floats, Merged, Ratios, Sample, batch_sums
 
 T = TypeVar("T")
@@ -319,7 +320,8 @@ class TrialNumbers:
         if metric is Metric.MEMORY:
             return self.most_memory_bytes is not None
         if metric in MESSAGE_QUANTILES:
-            return message_times(self.traffic.streams, metric) is not None
+            has_times = message_times(self.traffic.streams, metric) is not None
+            return has_times and is_sure(self.traffic.streams, *MESSAGE_QUANTILES[metric])
         return self.traffic.response.count > 0
 
 

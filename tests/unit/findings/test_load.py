@@ -398,7 +398,9 @@ def test_a_window_that_begins_without_requests_is_explained_by_it() -> None:
 def test_messages_that_were_read_together_late_are_graded(blurred: int, grade: Grade | None) -> None:
     late = Histogram.of([30 * MS] * 100)
     streams = StreamTraffic(begun=100, counted=10_000, first_event=late, gaps=late, read_lateness=late, blurred=blurred)
+    streams = streams.model_copy(update={"gaps": Histogram.of([30 * MS] * 10_000), "jitter": late})
     assert graded(load.late_reads, traffic(streams=streams)) is grade
     assert f"{blurred} of 10,000 messages" in message(load.late_reads, traffic(streams=streams))
     assert "waited up to 30.0 ms" in message(load.late_reads, traffic(streams=streams))
+    assert ("not known: jitter p99." in message(load.late_reads, traffic(streams=streams))) == (grade is Grade.INVALID)
     assert observed(load.late_reads, traffic()) is None

@@ -55,7 +55,7 @@ def _left() -> list[str]:
         "",
         "## What is left of each number",
         "",
-        "Empty: known. Later messages are left as service times; `late-reads` hides only them.",
+        "Empty: known. Later messages are left as service times; `late-reads` hides only what is unsure of them.",
         "",
     ]
     lines += [f"| invalid by | {' | '.join(numbers)} |", f"|---|{'---|' * len(numbers)}"]

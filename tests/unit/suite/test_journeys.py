@@ -426,3 +426,72 @@ def test_what_conversations_do_not_keep_is_refused(tmp_path: Path, written: str,
     with pytest.raises(UsageError) as raised:
         read(tmp_path, TURNS.replace(written, instead))
     assert says in str(raised.value)
+
+
+TALK = """\
+servers: [{name: own, url: "http://127.0.0.1:8099"}]
+scenarios:
+  - name: Talk
+    journey:
+      steps:
+        - {name: log in, post: /login, take: {room: {json: /room}}}
+        - name: talk
+          think: 1s
+          websocket:
+            path: "/chat/{take:room}"
+            headers: {X-Room: "{take:room}"}
+            send: {json: {in: "{take:room}"}}
+            receive: {until: 3}
+          take: {answer: {text: /delta}, turn: {header: X-Turn}}
+        - {name: again, post: /again, json: {said: "{take:answer}"}, headers: {X-Turn: "{take:turn}"}}
+loads: {users: {closed: {users: 2}, for: 2s}}
+"""
+
+
+ALONE = "          websocket: {path: /chat, send: hello}\n"
+
+
+def test_a_step_may_be_a_websocket(tmp_path: Path) -> None:
+    suite = read(tmp_path, TALK)
+    scenario = suite.scenarios[0]
+    assert (scenario.labels, scenario.writes) == (("log in", "talk", "again"), ("log in", "talk", "again"))
+    made = job(drive_of(suite))
+    assert made["journey"]["steps"][1] == {
+        "request": 1,
+        "think": {"fixed_ns": 1_000_000_000},
+        "take": [{"name": "answer", "from": {"text": "/delta"}}, {"name": "turn", "from": {"header": "X-Turn"}}],
+    }
+    talk = made["requests"][1]
+    assert (talk["method"], talk["path"], talk["websocket"]["answer"]) == ("GET", "/chat/{take:room}", "listen")
+    assert (talk["body_text"], talk["body_escape"]) == ('{{"in":"{take:room}"}}', "json")
+    assert (talk["stream"]["events"], talk["stream"]["until"]) == ("messages", 3)
+    assert ["X-Room", "{take:room}"] in [list(header) for header in talk["headers"]]
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "says"),
+    [
+        (
+            "            receive: {until: 3}\n",
+            "",
+            "has placeholders, and a connection is opened once for many messages",
+        ),
+        (
+            TALK[TALK.index("          websocket:") : TALK.index("          take:")],
+            ALONE,
+            "says when this conversation is",
+        ),
+        ("think: 1s", "headers: {A: b}", "`headers` cannot be combined with `websocket`"),
+        ("think: 1s", "get: /", "this step has get and websocket"),
+        ("post: /login, ", "", "this step has no method"),
+        ("{text: /delta}", "{json: /delta}", "the messages of a conversation are not kept as a body"),
+        ("{name: again,", "{name: again, when: {talk: 200},", "is a WebSocket, whose messages have no status"),
+        ('send: {json: {in: "{take:room}"}}', 'send: "{take:answer}"', "is taken from this step's answer"),
+        ('url: "http://127.0.0.1:8099"', 'url: "http://127.0.0.1:8099", http: 2', "over HTTP/1.1 alone"),
+    ],
+)
+def test_what_a_step_on_a_websocket_cannot_be_is_refused(tmp_path: Path, written: str, instead: str, says: str) -> None:
+    assert written in TALK
+    with pytest.raises(UsageError) as raised:
+        read(tmp_path, TALK.replace(written, instead))
+    assert says in str(raised.value)

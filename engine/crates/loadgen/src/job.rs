@@ -273,7 +273,7 @@ impl RawJob {
         let journey = journey.transpose()?.map(Arc::new);
         let (requests, weights) = requests::check(self.requests, &self.picks, &target, journey.as_deref())?;
         let websocket = requests.iter().position(|request| request.websocket.is_some());
-        if let Some(request) = websocket.filter(|_| requests.len() > 1) {
+        if let Some(request) = websocket.filter(|_| requests.len() > 1 && journey.is_none()) {
             let message = "each connection is one WebSocket, on which a single kind of message is sent";
             return Err(bad(&format!("requests[{request}].websocket"), message, "leave out the other requests"));
         }

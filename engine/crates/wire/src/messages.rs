@@ -175,7 +175,8 @@ impl MessageRules {
     }
 
     /// The part of the text that a message has; `None` where none is gathered.
-    fn text_in(&self, data: &[u8]) -> Option<MessageText> {
+    #[must_use]
+    pub fn text_in(&self, data: &[u8]) -> Option<MessageText> {
         let place = self.text.as_ref()?;
         if data.len() >= MOST_MESSAGE_BYTES {
             return Some(Ok(String::from_utf8_lossy(data).into())); // It was cut, and is too long for a text.

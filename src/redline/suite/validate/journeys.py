@@ -157,9 +157,12 @@ def _condition(
 ) -> StepCondition | None:
     for name, status in when.items():
         earlier = [step.name for step in before]
-        if name in earlier:
+        if name in earlier and before[earlier.index(name)].websocket is not None:
+            message = f"the step `{clip(name)}` is a WebSocket, whose messages have no status"
+            hint = "leave `when` out: a journey ends with a step that fails"
+        elif name in earlier:
             return StepCondition(step=earlier.index(name), statuses=statuses_of(status))
-        if name in [step.name for step in all_steps]:
+        elif name in [step.name for step in all_steps]:
             message, hint = f"the step `{clip(name)}` does not come before this step", "name an earlier step"
         else:
             message = f"there is no step `{clip(name)}` in this list"

@@ -249,7 +249,8 @@ def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], va
 
 def _check_websockets(sheet: Sheet, scenarios: Iterable[Scenario], variants: Iterable[Variant]) -> None:
     """Note what servers and a driver cannot do with WebSockets."""
-    opening = next((scenario.request for scenario in scenarios if scenario.request.websocket is not None), None)
+    requests = (request for scenario in scenarios for request in scenario.requests)
+    opening = next((request for request in requests if request.websocket is not None), None)
     if opening is None:
         return
     if any(variant.http == "2" for variant in variants):

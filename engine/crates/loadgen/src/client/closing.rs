@@ -16,15 +16,12 @@ impl<I: Io> Client<I> {
     /// # Errors
     /// When the kernel refuses to wait.
     pub fn close_websockets(&mut self) -> io::Result<()> {
-        if !self.pool.has_websockets() {
-            return Ok(());
-        }
         // What happens now is of no load.
         let mut activity = Activity::default();
         self.pool.close_websockets();
         let mut now = now_ns();
         let until_ns = now.saturating_add(LIMIT_NS);
-        while self.pool.open() > 0 && now < until_ns {
+        while self.pool.has_open_websockets() && now < until_ns {
             self.pool.wait(until_ns)?;
             now = now_ns();
             while let Some(event) = self.pool.next_event() {

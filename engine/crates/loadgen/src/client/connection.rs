@@ -400,7 +400,11 @@ impl Connection {
 
     /// The fields that are kept of the answer to a request, which is a stream that has not ended.
     pub fn fields_of(&self, pending: PendingId) -> &[u8] {
-        self.http2().map_or_else(|| self.head(), |http2| http2.fields(pending.0))
+        match self.layers.as_deref() {
+            Some(Layers { http2: Some(http2), .. }) => http2.fields(pending.0),
+            Some(Layers { websocket: Some(_), head, .. }) => head,
+            _ => self.head(),
+        }
     }
 
     /// Cancel the stream of a request. Returns false when the connection has no streams.

@@ -18,6 +18,8 @@ pub struct Layers {
     /// The handshake of a WebSocket, until the server has answered it and greeted.
     pub handshake: Option<redline_websocket::Handshake>,
     pub websocket: Option<redline_websocket::Session>,
+    /// The head of the answer that opened the WebSocket, if a step of a journey keeps any of it.
+    pub head: Vec<u8>,
     /// How many messages of a WebSocket's greeting have not arrived.
     pub greeting_left: u32,
     /// The record of the next message, in a check.

@@ -1,6 +1,7 @@
 //! Each WebSocket whose user only listens: each request opens one, and the messages on it are a stream.
 
 use redline_websocket::{Role, Session};
+use redline_wire::KeptFields;
 
 use super::activity::{Activity, ClientEvent, OpenError};
 use super::pool::refused;
@@ -44,6 +45,9 @@ impl<I: Io> Client<I> {
         layers.greeting_left = websocket.greeting;
         layers.websocket = Some(Session::new(Role::Client, random_number()).compressing(opened.deflate));
         layers.record = self.pool.record_of(&opened.head);
+        if self.requests.read_options(pending).fields != KeptFields::None {
+            layers.head = opened.head;
+        }
         let writer = self.pool.connection_mut(connection);
         writer.set_layers(layers);
         self.requests.begin_listening(pending, writer, now_ns, activity);

@@ -45,7 +45,7 @@ pub struct Pool<I> {
     target: Target,
     /// The WebSocket that each connection becomes before its first request.
     websocket: Option<Arc<WebSocket>>,
-    /// Each connection is a WebSocket, at the latest with its first request.
+    /// A connection may become a WebSocket: each before its first request, or with a request.
     has_websockets: bool,
     /// Record answers, with up to this many bytes of their bodies.
     records: Option<usize>,
@@ -83,7 +83,7 @@ impl<I: Io> Pool<I> {
             tls: None,
             addresses: target.all().iter().map(Address::new).collect::<io::Result<_>>()?,
             target: job.target.clone(),
-            has_websockets: websocket.is_some(),
+            has_websockets: job.requests.iter().any(|request| request.websocket.is_some()),
             websocket: websocket.filter(|websocket| !websocket.listens),
             records: job.records,
             sources: Sources::new(target, &job.target.sources, job.load.connections()),
@@ -208,9 +208,10 @@ impl<I: Io> Pool<I> {
         })
     }
 
-    /// Whether each connection is a WebSocket.
-    pub fn has_websockets(&self) -> bool {
-        self.has_websockets
+    /// Whether any connection is a WebSocket that is open.
+    pub fn has_open_websockets(&self) -> bool {
+        let is_one = |index: usize| self.is_open(ConnectionId(index as u32)) && self.connections[index].is_websocket();
+        self.has_websockets && (0..self.connections.len()).any(is_one)
     }
 
     /// Send a close frame on each open WebSocket.
@@ -222,7 +223,7 @@ impl<I: Io> Pool<I> {
 
     /// Send a close frame on a connection that is an open WebSocket, unless one was sent.
     fn close_websocket(&mut self, connection: ConnectionId) {
-        if self.is_open(connection) {
+        if self.is_open(connection) && self.connection(connection).is_websocket() {
             let writer = &mut self.connections[connection.index()];
             writer.stage_frames(|session, out| session.write_close(Some(NORMAL_CLOSURE), out));
             // A connection that cannot be written is closed without it.

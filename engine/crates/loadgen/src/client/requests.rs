@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use redline_traffic::{Outcome, StreamNews};
 use redline_websocket::Kind;
-use redline_wire::{Answer, MessageTime, MessageValues, ReadOptions, StreamSoFar, Verdict};
+use redline_wire::{Answer, MessageText, MessageTime, MessageValues, ReadOptions, StreamSoFar, Verdict};
 
 use super::activity::{Activity, ClientEvent, ClockReading, StreamProgress};
 use super::connection::Connection;
@@ -169,7 +169,7 @@ impl Requests {
         };
         self.begin_stream(pending, stream, SWITCHING_PROTOCOLS, now_ns, activity);
         let sends = self.listens_on(pending).is_some_and(|websocket| websocket.sends);
-        if sends && let Err(why) = self.scenario.write_subscription(request as usize, &due, connection) {
+        if sends && let Err(why) = self.scenario.write_subscription(request as usize, &due, connection, now_ns) {
             activity
                 .failures
                 .note(Outcome::Closed, now_ns, || Cause::words(why.words()).of(self.scenario.name_of(request)));
@@ -206,8 +206,13 @@ impl Requests {
         so_far.body_length += payload.len() as u64;
         let counts = so_far.messages.message(rules, b"", payload);
         let is_complete = self.follow(pending, so_far, now_ns, activity);
-        if counts && let Some(time) = rules.and_then(|rules| rules.time_in(payload)) {
-            self.stated(pending, [time], now_ns, activity)?;
+        if let Some(rules) = rules.filter(|_| counts) {
+            if let Some(text) = rules.text_in(payload) {
+                self.gather(pending, vec![text]);
+            }
+            if let Some(time) = rules.time_in(payload) {
+                self.stated(pending, [time], now_ns, activity)?;
+            }
         }
         Ok(is_complete)
     }
@@ -225,13 +230,18 @@ impl Requests {
     ) -> Result<(), String> {
         let MessageValues { times, texts } = values;
         if !texts.is_empty() {
-            let PendingRequest { due, request, .. } = *self.pending.get(pending);
-            let until = self.scenario.any_stream(request as usize).and_then(|stream| stream.until);
-            if let Some(visitors) = self.scenario.visitors_mut() {
-                visitors.gather(&due, texts, until);
-            }
+            self.gather(pending, texts);
         }
         self.stated(pending, times, now_ns, activity)
+    }
+
+    /// Messages have these parts of a text, which is gathered for the user of a step.
+    fn gather(&mut self, pending: PendingId, texts: Vec<MessageText>) {
+        let PendingRequest { due, request, .. } = *self.pending.get(pending);
+        let until = self.scenario.any_stream(request as usize).and_then(|stream| stream.until);
+        if let Some(visitors) = self.scenario.visitors_mut() {
+            visitors.gather(&due, texts, until);
+        }
     }
 
     /// Messages of a stream state these times of the server's clock.

@@ -185,9 +185,8 @@ impl Scenario {
             connection.push_tape(whole, self.tapes[whole.index()].period());
             return Ok(());
         }
-        if let Some(websocket) = self.job.requests[request].websocket.as_deref() {
-            connection.ask_websocket(&websocket.handshake);
-            return Ok(());
+        if self.job.requests[request].websocket.is_some() {
+            return self.ask_websocket(request, connection);
         }
         if let Some(wait_ns) = self.job.requests[request].expect_continue_ns {
             return self.write_head(request, pending, connection, now_ns.saturating_add(wait_ns));
@@ -202,6 +201,25 @@ impl Scenario {
         if let Some(body) = script.body {
             connection.push_tape(body, self.tapes[body.index()].period());
         }
+        Ok(())
+    }
+
+    /// Put the handshake of a WebSocket on a connection, with its values.
+    #[cold]
+    fn ask_websocket(&mut self, request: usize, connection: &mut Connection) -> Result<(), Unwritable> {
+        let template = &self.job.requests[request].template;
+        self.message.clear();
+        if let Some(fixed) = template.fixed() {
+            self.message.extend_from_slice(fixed);
+        } else {
+            let draws = &mut self.draws;
+            let rendered = match self.visitors.as_deref_mut() {
+                None => template.render(&mut self.message, draws),
+                Some(visitors) => template.render(&mut self.message, &mut VisitorValues { draws, visitors }),
+            };
+            rendered.map_err(|why| Unwritable::Value(why.to_string()))?;
+        }
+        connection.ask_websocket(&self.message);
         Ok(())
     }
 
@@ -221,8 +239,12 @@ impl Scenario {
         request: usize,
         due: &DueRequest,
         connection: &mut Connection,
+        now_ns: u64,
     ) -> Result<(), Unwritable> {
         self.draws.begin(due.seq);
+        if let Some(visitors) = &mut self.visitors {
+            visitors.attend(due, now_ns).map_err(Unwritable::Value)?;
+        }
         self.write_message(request, connection)
     }
 
@@ -236,7 +258,12 @@ impl Scenario {
             return Ok(());
         }
         self.message.clear();
-        message.render(&mut self.message, &mut self.draws).map_err(|why| Unwritable::Value(why.to_string()))?;
+        let draws = &mut self.draws;
+        let rendered = match self.visitors.as_deref_mut() {
+            None => message.render(&mut self.message, draws),
+            Some(visitors) => message.render(&mut self.message, &mut VisitorValues { draws, visitors }),
+        };
+        rendered.map_err(|why| Unwritable::Value(why.to_string()))?;
         connection.stage_frames(|session, out| session.write(*kind, &self.message, out));
         Ok(())
     }

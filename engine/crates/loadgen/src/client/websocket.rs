@@ -43,7 +43,7 @@ pub fn read(
     now_ns: u64,
     activity: &mut Activity,
 ) -> MessagesRead {
-    let Layers { websocket: Some(session), record, greeting_left, .. } = layers else {
+    let Layers { websocket: Some(session), record, head, greeting_left, .. } = layers else {
         return MessagesRead { any: false, end: ReadEnd::AllRead };
     };
     let mut any = false;
@@ -66,11 +66,11 @@ pub fn read(
                         Ok(true) => {}
                         Err(first) => break ReadEnd::Wrong(untimed(&first)),
                     }
+                    requests.end_stream(pending, connection, head, now_ns, activity);
                     if let Some(mut record) = record.take() {
                         record.data(payload);
                         activity.recorded = Some((recorded(payload), record));
                     }
-                    requests.end_stream(pending, connection, &[], now_ns, activity);
                     break ReadEnd::Enough;
                 }
                 let pending = requests.remove(pending, Fate::Complete, connection, now_ns, activity);

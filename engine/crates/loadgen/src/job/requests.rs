@@ -302,7 +302,7 @@ impl RawRequest {
             return Err(bad(field, message, "give `answer` as listen and `stream.events` as messages, or neither"));
         }
         let others = [
-            ("a journey", journey.is_some()),
+            ("the steps of a journey, unless it listens", journey.is_some() && !listens),
             ("HTTP/2", target.http == Http::V2),
             ("a method other than GET", self.method != "GET"),
             ("a stream of events", self.stream.is_some() && !listens),
@@ -524,7 +524,8 @@ fn places(field: &str, pointers: &[String]) -> Result<Vec<Place>, EngineError> {
 impl Request {
     /// End a stream of events with its first event, which shows that it is one, unless its text is carried on.
     pub fn end_with_first_event(&mut self) {
-        if self.options.messages.is_some_and(|rules| rules.text.is_some()) {
+        let rules = self.stream.and_then(|stream| stream.messages);
+        if rules.is_some_and(|rules| rules.text.is_some()) {
             return;
         }
         if let Some(stream) = &mut self.stream {

@@ -43,8 +43,8 @@ enum RawAnswer {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent, and all combinations occur")]
 pub struct WebSocket {
-    /// The request of the handshake, without its key.
-    pub handshake: Arc<[u8]>,
+    /// The request of the handshake, without its key; `None` where it varies, as it may for users who listen.
+    pub handshake: Option<Arc<[u8]>>,
     /// The subprotocols that are offered.
     pub subprotocols: Vec<String>,
     /// The user only listens: each request opens a connection of its own, whose messages are a stream.
@@ -101,13 +101,14 @@ impl RawWebSocket {
         message: Body,
         names: &Names<'_>,
     ) -> Result<WebSocket, EngineError> {
-        let Some(handshake) = template.fixed() else {
+        let handshake = template.fixed().cloned();
+        let listens = self.listens();
+        if handshake.is_none() && !listens {
             let message = "a connection is opened once for many messages, so its path and headers have no placeholders";
             return Err(bad(field, message, "write values in their place"));
-        };
+        }
         let message = Payload::compile(message, names)
             .map_err(|why| bad(field, &why.to_string(), "see docs/reference/engine-protocol.md for placeholders"))?;
-        let listens = self.listens();
         if self.message.is_none() && !listens {
             return Err(bad(&format!("{field}.message"), "there is none", "say whether it is text or binary"));
         }
@@ -124,7 +125,7 @@ impl RawWebSocket {
             }
         }
         Ok(WebSocket {
-            handshake: Arc::clone(handshake),
+            handshake,
             subprotocols: self.subprotocols,
             listens,
             sends: self.message.is_some(),

@@ -37,4 +37,5 @@ mod streams;
 mod support;
 mod surplus;
 mod traces;
+mod websocket_steps;
 mod websockets;

@@ -227,11 +227,11 @@ impl<I: Io> Pool<I> {
 
     /// Ask for a WebSocket.
     fn ask_websocket(&mut self, connection: ConnectionId, layers: &mut Layers, now_ns: u64) {
-        let Some(websocket) = self.websocket.clone() else {
+        let Some(request) = self.websocket.as_ref().and_then(|websocket| websocket.handshake.clone()) else {
             return;
         };
         let handshake = WebSocketHandshake::new(random_bytes());
-        self.connection_mut(connection).stage_bytes(|out| handshake.write(&websocket.handshake, out));
+        self.connection_mut(connection).stage_bytes(|out| handshake.write(&request, out));
         layers.handshake = Some(handshake);
         layers.handshake_since_ns = now_ns;
     }
