@@ -301,8 +301,8 @@ def _as_steps(edges: Edges, values: Mapping[str, Row]) -> TimedSteps:
     return TimedSteps(edges_s=_seconds(edges) if known else (), values=known)
 
 
-def _is_known(row: Iterable[float | None]) -> bool:
-    return any(value is not None for value in row)
+def _is_known(row: Row) -> bool:
+    return row.count(None) < len(row)
 
 
 def _seconds(edges: Edges) -> tuple[float, ...]:
