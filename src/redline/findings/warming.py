@@ -117,21 +117,22 @@ class TimelineBuilder:
         """
         if interval.phase == "drain" or interval.lasts_ns <= 0:
             return
-        if self._by_rate:
-            self._ends.append(interval.end_ns)
-            # Half an answer in place of none, since zero has no logarithm.
-            self._speeds.append(math.log(max(interval.counts.completed, 0.5) / interval.lasts_ns))
-            return
         self._waiting.append(interval)
-        counts = [waiting.counts for waiting in self._waiting]
-        if sum([own.outcomes.total for own in counts]) >= FEWEST_SAMPLES:
-            if p50_ns is None or len(counts) > 1:
-                p50_ns = Histogram.merged(waiting.response for waiting in self._waiting).quantile_ns(0.5)
+        if self._by_rate or sum(interval.counts.outcomes.total for interval in self._waiting) >= FEWEST_SAMPLES:
             self._ends.append(interval.end_ns)
-            self._speeds.append(-math.log(max(p50_ns, 1)))
-            due = sum([own.due for own in counts])
-            self._kept_up.append(sum([own.completed for own in counts]) / due if due else 1.0)
+            self._speeds.append(self._speed(p50_ns if len(self._waiting) == 1 else None))
+            due = sum(interval.counts.due for interval in self._waiting)
+            self._kept_up.append(sum(interval.counts.completed for interval in self._waiting) / due if due else 1.0)
             self._waiting = []
+
+    def _speed(self, p50_ns: int | None) -> float:
+        if self._by_rate:
+            answered = sum(interval.counts.completed for interval in self._waiting)
+            # Half an answer in place of none, since zero has no logarithm.
+            return math.log(max(answered, 0.5) / (self._waiting[-1].end_ns - self._waiting[0].start_ns))
+        if p50_ns is None:
+            p50_ns = Histogram.merged(interval.response for interval in self._waiting).quantile_ns(0.5)
+        return -math.log(max(p50_ns, 1))
 
     def timeline(self) -> Timeline:
         """The timeline so far."""
