@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from redline.stats.duets import StartRatio, over_starts
 from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, ShareDifferences, share_differences, times_between
 from redline.stats.estimate import interval
 from redline.stats.samples import Floats, Merged
+from redline.stats.trials import enough
 
 _COARSE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 _PARTS = (1.0, 0.7, 0.5, 0.3, 0.2)
@@ -61,12 +63,18 @@ def service_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[Banded
 
 def grid(count: int) -> tuple[float, ...]:
     """The shares of a curve: five in each factor of ten of the rest, as deep as this many requests support."""
-    fine = (
+    return tuple([q for q, least in _least_counts() if count >= least])
+
+
+@cache
+def _least_counts() -> list[tuple[float, int]]:
+    """The shares of the longest curve, and the fewest requests that support each."""
+    fine = [
         round(1 - part * 10**-nines, nines + 1)
         for nines in range(1, _DEEPEST + 1)
         for part in (_PARTS if nines < _DEEPEST else _PARTS[:1])
-    )
-    return tuple(q for q in (*_COARSE, *fine) if enough_beyond(count, q))
+    ]
+    return [(q, enough(q)) for q in (*_COARSE, *fine)]
 
 
 def _of_trials(merged: Merged, hosts: tuple[str, ...], others: Iterable[float] = ()) -> tuple[BandedPercentile, ...]:

@@ -1,6 +1,7 @@
 """Distributions of times on a grid of nines, and what a load says of each of its requests."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from redline.lazily import dataclass
 from redline.model import (
@@ -23,6 +24,7 @@ from redline.model.percentile import TimeName
 from redline.model.traffic import Requests, earlier_first_byte, merged_requests
 from redline.stats import enough_beyond
 from redline.stats.late_reads import is_sure
+from redline.stats.trials import enough
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
@@ -35,7 +37,7 @@ def percentiles(times: Histogram | Signed) -> tuple[Percentile, ...]:
     count = times.count
     if count == 0:
         return ()
-    shares = [q for q in _nines() if enough_beyond(count, q)]
+    shares = [q for q, least in _least_counts() if count >= least]
     values = times.quantiles_ns(shares)
     points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, values, strict=True)]
     return (*points, Percentile(q=1.0, ns=times.max_ns))
@@ -61,6 +63,12 @@ def _nines() -> Iterator[float]:
     for nines in range(1, _DEEPEST + 1):
         yield round(1 - 10**-nines, nines)
         yield round(1 - 5 * 10 ** -(nines + 1), nines + 1)
+
+
+@cache
+def _least_counts() -> list[tuple[float, int]]:
+    """The nines, and the fewest requests that support each."""
+    return [(q, enough(q)) for q in _nines()]
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
 """The timeline of a trial: what engine, monitors and runtime recorded of it, in steps of time. Pure."""
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,9 @@ from redline.model import Cell, Finding, Grade, Histogram, HistogramTable, Inter
 from redline.model.hdr import SLOTS, highest_of
 from redline.model.timeline import ROWS_PER_DECADE, HeatColumn, TimedSteps, TimelineEvent, TrialTimeline
 from redline.model.traffic import TICK_NS
-from redline.stats import Trial, enough_beyond
+from redline.stats import Trial
 from redline.stats.series import median
+from redline.stats.trials import enough
 
 MOST_STEPS = 240
 """The most steps of a trial: more than that are merged. A plot is about as many points wide on a phone."""
@@ -34,8 +37,9 @@ _MOST_EVENTS = 60
 _MOST_TICKS = 1200
 """The most steps of the rate by ticks: those of a minute as they are, as a short stall shows in no wider step."""
 
-Edges = NDArray[np.int64]
+Edges: TypeAlias = Sequence[int]
 """Ends of steps in nanoseconds since the load began, ascending."""
+Row: TypeAlias = tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
     merged = _merged(intervals, steps)
     responses = [step.response for step in merged]
     table = trial.responses if len(merged) == len(trial.intervals) else HistogramTable(responses)
-    edges = np.array([merged[0].start_ns, *(step.end_ns for step in merged)])
+    edges = [merged[0].start_ns, *(step.end_ns for step in merged)]
     sampled = _MonitorSteps(recording, traffic, edges)
     facts = recording.runtime
     cpu = sampled.steps(
@@ -94,7 +98,7 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
         position=recording.position,
         intervals=len(intervals),
         measured_from_s=traffic.measure_start_ns / 1e9,
-        ends_s=float(edges[-1]) / 1e9,
+        ends_s=edges[-1] / 1e9,
         load=_load(merged, table, edges),
         ticks=_ticks(traffic) if any(finding.kind == "stalled" for finding in findings) else TimedSteps.none(),
         heat=tuple(_columns(table)),
@@ -134,13 +138,14 @@ class _LoadStep:
     @classmethod
     def of(cls, parts: Sequence[Interval]) -> "_LoadStep":
         """The step of these neighbours."""
+        counts = [part.counts for part in parts]
         return cls(
             start_ns=parts[0].start_ns,
             end_ns=parts[-1].end_ns,
-            due=sum(part.counts.due for part in parts),
-            completed=sum(part.counts.completed for part in parts),
-            errors=sum(part.counts.outcomes.errors for part in parts),
-            engine_cpu_ns=sum(part.engine_cpu_ns for part in parts),
+            due=sum([own.due for own in counts]),
+            completed=sum([own.completed for own in counts]),
+            errors=sum([own.outcomes.errors for own in counts]),
+            engine_cpu_ns=sum([part.engine_cpu_ns for part in parts]),
             response=parts[0].response if len(parts) == 1 else Histogram.merged(part.response for part in parts),
         )
 
@@ -163,18 +168,14 @@ def _merged(intervals: Sequence[Interval], most: int) -> list[_LoadStep]:
 def _load(steps: Sequence[_LoadStep], table: HistogramTable, edges: Edges) -> TimedSteps:
     """The load by steps, whose response times are those of the table."""
     seconds = [step.lasts_ns / 1e9 for step in steps]
-    rates = {
-        "offered": [step.due for step in steps],
-        "answered": [step.completed for step in steps],
-        "errors": [step.errors for step in steps],
+    values: dict[str, Row] = {
+        "offered": tuple([step.due / lasts for step, lasts in zip(steps, seconds, strict=True)]),
+        "answered": tuple([step.completed / lasts for step, lasts in zip(steps, seconds, strict=True)]),
+        "errors": tuple([step.errors / lasts for step, lasts in zip(steps, seconds, strict=True)]),
+        **_times(table),
+        "engine": tuple([step.engine_cpu_ns / step.lasts_ns for step in steps]),
     }
-    values: dict[str, tuple[float | None, ...]] = {
-        name: tuple(count / lasts for count, lasts in zip(counts, seconds, strict=True))
-        for name, counts in rates.items()
-    }
-    values |= _times(table)
-    values["engine"] = tuple(step.engine_cpu_ns / step.lasts_ns for step in steps)
-    return TimedSteps(edges_s=_seconds(edges), values={name: row for name, row in values.items() if _is_known(row)})
+    return _as_steps(edges, values)
 
 
 def _ticks(traffic: Traffic) -> TimedSteps:
@@ -192,26 +193,33 @@ def _ticks(traffic: Traffic) -> TimedSteps:
     return TimedSteps(edges_s=edges_s, values={"answered": tuple(rates)})
 
 
-def _times(table: HistogramTable) -> dict[str, tuple[float | None, ...]]:
+def _times(table: HistogramTable) -> dict[str, Row]:
     """Percentiles and the maximum by step, as far as it has enough requests."""
     counts = table.counts.tolist()
-    columns = table.quantiles_ns((*_QUANTILES.values(), 1.0)).T.tolist()
-    of_all = {**_QUANTILES, "max": 0.0}
+    columns = table.quantiles_ns((*_QUANTILES.values(), 1.0)).T.astype(np.float64).tolist()
     return {
-        name: tuple(float(ns) if enough_beyond(count, q) else None for count, ns in zip(counts, column, strict=True))
-        for (name, q), column in zip(of_all.items(), columns, strict=True)
+        name: tuple([ns if count >= least else None for count, ns in zip(counts, column, strict=True)])
+        for (name, least), column in zip(_least_counts().items(), columns, strict=True)
     }
+
+
+@cache
+def _least_counts() -> dict[str, int]:
+    """The fewest requests of each percentile, and of the maximum."""
+    return {name: enough(q) for name, q in _QUANTILES.items()} | {"max": 1}
 
 
 def _columns(table: HistogramTable) -> Iterator[HeatColumn]:
     """The response times of every step."""
+    rows_of = _rows()
     for slots, counts in table.filled():
-        rows = _rows()[slots]
-        if not len(rows):
+        if not len(slots):
             yield HeatColumn()
             continue
-        filled = np.bincount(rows - rows[0], weights=counts).astype(np.int64)
-        yield HeatColumn(first=int(rows[0]), counts=tuple(filled.tolist()))
+        rows = rows_of[slots]
+        first = int(rows[0])
+        filled = np.bincount(rows - first, weights=counts).astype(np.int64)
+        yield HeatColumn(first=first, counts=tuple(filled.tolist()))
 
 
 @cache
@@ -232,35 +240,36 @@ class _MonitorSteps:
         """Increases of counters of time, in cores: sums over the subjects, known if that of every subject is."""
         found = {name: self._all(counter, subjects) for name, (counter, subjects) in wanted.items()}
         known = {name: parts for name, parts in found.items() if parts}
-        edges = self._coarse([times for parts in known.values() for _, times in parts])
+        edges = self._coarse([series for parts in known.values() for series in parts])
         values = {}
         for name, parts in known.items():
-            first, *others = (_cores(series, times, edges) for series, times in parts)
-            values[name] = _with_gaps(sum(others, first))
+            cores = [[*_cores(series, self._epoch, edges)] for series in parts]
+            values[name] = tuple(
+                [None if None in own else sum(filter(None, own), 0.0) for own in zip(*cores, strict=True)]
+            )
         return _as_steps(edges, values)
 
     def gauges(self, wanted: Mapping[str, str]) -> TimedSteps:
         """The largest values of gauges of the server; None where none was sampled."""
         found = {name: self._all(gauge, ("server",)) for name, gauge in wanted.items()}
         known = {name: parts[0] for name, parts in found.items() if parts}
-        edges = self._coarse([times for _, times in known.values()])
-        return _as_steps(edges, {name: _with_gaps(_most(*of, edges)) for name, of in known.items()})
+        edges = self._coarse([*known.values()])
+        return _as_steps(edges, {name: tuple(_most(series, self._epoch, edges)) for name, series in known.items()})
 
-    def _all(self, name: str, subjects: Sequence[str]) -> list[tuple[Series, Edges]]:
-        """The series of these subjects with their times since the load began; empty unless all of them are known."""
+    def _all(self, name: str, subjects: Sequence[str]) -> list[Series]:
+        """The series of these subjects; empty unless all of them are known."""
         if self._recording.hosts:
             return []
         found = [self._recording.find(name, subject) for subject in subjects]  # type: ignore[arg-type]
         series = [one for one in found if one is not None and len(one.values) > 1]
-        if len(series) < len(found):
-            return []
-        return [(one, np.array(one.times_unix_ns, dtype=np.int64) - self._epoch) for one in series]
+        return series if len(series) == len(found) else []
 
-    def _coarse(self, sampled: Sequence[Edges]) -> Edges:
+    def _coarse(self, sampled: Iterable[Series]) -> Edges:
         """The edges of the load's steps, without as many as leave too few of the times of samples in a step."""
-        periods = [median((times[1:] - times[:-1]).astype(np.float64)) for times in sampled]
+        times = {series.times_unix_ns for series in sampled}  # those of a monitor are mostly the same
+        periods = [median(np.diff(np.array(own, dtype=np.int64)).astype(np.float64)) for own in times]
         least = _PER_STEP * max(periods, default=0.0)
-        first, *between, last = self._edges.tolist()
+        first, *between, last = self._edges
         kept = [first]
         for edge in between:
             if edge == self._measured_ns and edge - kept[-1] < least and len(kept) > 1:
@@ -269,46 +278,35 @@ class _MonitorSteps:
                 kept.append(edge)
         if len(kept) > 1 and last - kept[-1] < least and kept[-1] != self._measured_ns:
             kept.pop()
-        return np.array([*kept, last])
+        return [*kept, last]
 
 
-Values = NDArray[np.float64]
+def _cores(series: Series, epoch_unix_ns: int, edges: Edges) -> Iterator[float | None]:
+    """The mean increase over each step, from the samples within it; None if they span too little of it."""
+    times, values = series.times_unix_ns, series.values
+    for start, end in pairwise([epoch_unix_ns + edge for edge in edges]):
+        first, last = bisect_left(times, start), bisect_right(times, end) - 1
+        span = times[last] - times[first] if last > first else 0
+        yield (values[last] - values[first]) / span if span > 0 and span >= _SPANNED * (end - start) else None
 
 
-def _cores(series: Series, times: Edges, edges: Edges) -> Values:
-    """The mean increase over each step, from the samples within it; NaN if they span too little of it."""
-    values = np.asarray(series.values)
-    first, past = np.searchsorted(times, edges[:-1], "left"), np.searchsorted(times, edges[1:], "right")
-    enough = past - first >= 2
-    low, high = np.where(enough, first, 0), np.where(enough, past - 1, 1)
-    spans = (times[high] - times[low]).astype(np.float64)
-    enough &= spans >= _SPANNED * np.diff(edges)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cores: Values = np.where(enough, (values[high] - values[low]) / spans, np.nan)
-    return cores
+def _most(series: Series, epoch_unix_ns: int, edges: Edges) -> Iterator[float | None]:
+    """The largest value in each step; None without a sample in it."""
+    ends = [bisect_left(series.times_unix_ns, epoch_unix_ns + edge) for edge in edges]
+    yield from (max(series.values[first:past]) if first < past else None for first, past in pairwise(ends))
 
 
-def _most(series: Series, times: Edges, edges: Edges) -> Values:
-    first, past = np.searchsorted(times, edges[:-1], "left"), np.searchsorted(times, edges[1:], "left")
-    within = zip(first.tolist(), past.tolist(), strict=True)
-    return np.array([max(series.values[a:b]) if a < b else math.nan for a, b in within])
-
-
-def _with_gaps(values: Values) -> tuple[float | None, ...]:
-    return tuple(None if math.isnan(value) else value for value in np.asarray(values).tolist())
-
-
-def _as_steps(edges: Edges, values: Mapping[str, tuple[float | None, ...]]) -> TimedSteps:
+def _as_steps(edges: Edges, values: Mapping[str, Row]) -> TimedSteps:
     known = {name: row for name, row in values.items() if _is_known(row)}
     return TimedSteps(edges_s=_seconds(edges) if known else (), values=known)
 
 
-def _is_known(row: Iterable[float | None]) -> bool:
-    return any(value is not None for value in row)
+def _is_known(row: Row) -> bool:
+    return row.count(None) < len(row)
 
 
 def _seconds(edges: Edges) -> tuple[float, ...]:
-    return tuple((edges / 1e9).tolist())
+    return tuple([edge / 1e9 for edge in edges])
 
 
 def _longest(events: Iterable[TimelineEvent]) -> tuple[TimelineEvent, ...]:

@@ -53,8 +53,7 @@ def arrivals(cell: Cell, traffic: Traffic) -> Observation | None:
     if fault:
         latest_ns = HistogramTable([interval.lateness for interval in intervals]).max_ns.tolist()
         fault = _fault(shape, traffic, _slices(shape, traffic, intervals, latest_ns))
-    message = f"What fell due does not follow the schedule: {fault}."
-    return Observation(float(bool(fault)), message)
+    return Observation(1.0, f"What fell due does not follow the schedule: {fault}.") if fault else None
 
 
 def _journeys_due(shape: Open, traffic: Traffic) -> Observation | None:
@@ -90,6 +89,8 @@ def bunched_sends(cell: Cell, traffic: Traffic) -> Observation | None:
     rate_per_s = traffic.counts.due / traffic.seconds
     early_ns, late_ns = traffic.lateness.quantiles_ns((0.1, 0.9))
     bunch = rate_per_s * (late_ns - early_ns) / 1e9
+    if bunched_sends.grade(bunch) is None:
+        return None
     message = (
         f"The engine took up requests {duration(early_ns)} (p10) to {duration(late_ns)} (p90) after they were due, and "
         f"{bunch:,.0f} fall due in between: they went out in bunches."

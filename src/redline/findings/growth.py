@@ -137,12 +137,12 @@ def _points(trial: Trial, traffic: Traffic) -> ServedCosts | None:
     points = []
     for first, past in pairwise(_tenths(len(measured))):
         own = measured[first:past]
-        requests = sum(total for _, total in own)
-        answers = sum(interval.counts.completed for interval, _ in own)
+        answers = sum([interval.counts.completed for interval, _ in own])
         window = (traffic.epoch_unix_ns + own[0][0].start_ns, traffic.epoch_unix_ns + own[-1][0].end_ns)
         used = [series.increase(*window) for series in whose if series is not None]
         if None in used or not answers or (cpu_ns := sum(filter(None, used))) <= 0:
             return None
+        requests = sum([total for _, total in own])
         points.append((before + requests / 2, cpu_ns / answers))
         before += requests
     return ServedCosts(*np.array(points, dtype=np.float64).T)

@@ -327,6 +327,8 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
     )
     free = max(kept - _held(traffic), 0.0)
     off = max(free - busy, busy - kept, 0.0) / kept - (ends_s + think_s) / traffic.seconds
+    if littles_law.grade(off) is None:
+        return None
     time = f"({duration(mean_s * 1e9)} mean response time + {duration(think_s * 1e9)} think time)"
     kind = "users busy" if shape.depth == 1 else "requests in flight"
     message = (

@@ -45,6 +45,8 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
     if cell.role == "ceiling":  # it shows the limit of client and machine
         return None
     busy = engine_share(trial, traffic)
+    if client_saturated.grade(busy) is None:
+        return None
     server = server_share(trial)
     of_server = f", the server used {percent(server)} of its cores" if server is not None else ""
     gravest, meaning = _meaning(cell, server)

@@ -1,6 +1,6 @@
 """Rules: the limits of a note, a warning or an invalid finding, the reasons for them, and advice."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, field, replace
 from functools import cached_property
 from inspect import signature
@@ -150,17 +150,20 @@ class Rule:
                 return grade
         return None
 
-    def findings(self, observation: Observation, cell_id: str, position: int | None = None) -> Iterator[Finding]:
+    def findings(self, observation: Observation, cell_id: str, position: int | None = None) -> tuple[Finding, ...]:
         """The finding from an observation; none if its value exceeds no limit."""
-        if grade := self.grade(observation.value):
-            yield Finding(
-                kind=self.kind,
-                grade=min(grade, observation.at_most, key=attrgetter("weight")),
-                message=observation.message,
-                advice=observation.advice or self.advice,
-                cell_id=cell_id,
-                position=position,
-            )
+        grade = self.grade(observation.value)
+        if grade is None:
+            return ()
+        finding = Finding(
+            kind=self.kind,
+            grade=min(grade, observation.at_most, key=attrgetter("weight")),
+            message=observation.message,
+            advice=observation.advice or self.advice,
+            cell_id=cell_id,
+            position=position,
+        )
+        return (finding,)
 
 
 @dataclass(frozen=True)
@@ -172,13 +175,17 @@ class Judge:
     probes: Probes = ""
     rule: Rule | None = None
 
-    def findings(self, seen: Mapping[str, object], cell_id: str, position: int | None) -> Iterator[Finding]:
+    def findings(self, seen: Mapping[str, object], cell_id: str, position: int | None) -> Sequence[Finding]:
         """Its findings about a cell, or the trial at this position, from the arguments that its parameters name."""
-        said = self.function(*(seen[name] for name in self._takes))
-        for observation in (said,) if isinstance(said, Observation) else said or ():
+        said = self.function(*[seen[name] for name in self._takes])
+        if said is None:  # most of the time
+            return ()
+        found: list[Finding] = []
+        for observation in (said,) if isinstance(said, Observation) else said:
             rule = observation.rule or self.rule
             assert rule is not None, "a judge without a rule names it with its observation"
-            yield from rule.findings(observation, cell_id, position)
+            found += rule.findings(observation, cell_id, position)
+        return found
 
     @cached_property
     def _takes(self) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def sent_again(trial: Trial, traffic: Traffic) -> Iterator[Observation]:
     queue (`ip -s link`, `tc -s qdisc`).
     """
     again = trial.increase("tcp_segments_retransmitted", "machine") or 0.0
-    for at_ns, what in _AGAIN.items():
+    for at_ns, what in _AGAIN.items() if again >= _FEWEST / 2 else ():
         requests = alone_at(traffic.response, at_ns) - traffic.counts.outcomes.timeout
         if requests >= _FEWEST and again >= requests / 2:
             message = (

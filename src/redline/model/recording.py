@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from typing import Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
@@ -93,10 +92,16 @@ class Series(Frozen):
         begin, end = max(start_unix_ns, times[0]), min(end_unix_ns, times[-1])
         if end <= begin or end - begin < 0.8 * length:
             return None
-        # Doubles cannot represent Unix nanoseconds exactly, so times count from the window's start.
-        since = [at - start_unix_ns for at in times]
-        before, after = np.interp((begin - start_unix_ns, end - start_unix_ns), since, values)
-        return float((after - before) * length / (end - begin))
+        return (self._at(end) - self._at(begin)) * length / (end - begin)
+
+    def _at(self, unix_ns: int) -> float:
+        """The value at a time from the first sample to the last, on the line between those around it."""
+        times, values = self.times_unix_ns, self.values
+        before = bisect_right(times, unix_ns) - 1
+        if times[before] == unix_ns:
+            return values[before]
+        slope = (values[before + 1] - values[before]) / (times[before + 1] - times[before])
+        return slope * (unix_ns - times[before]) + values[before]
 
     def most(self, start_unix_ns: int, end_unix_ns: int) -> float:
         """The largest value of a gauge in a window; without samples in it, the value nearest to its middle."""

@@ -112,8 +112,9 @@ class Counts(Frozen):
     def merged(cls, parts: Iterable["Counts"]) -> Self:
         """The sums of the parts."""
         given = list(parts)
-        sums = {name: sum(getattr(part, name) for part in given) for name in cls.model_fields if name not in _NESTED}
-        outcomes = {name: sum(getattr(part.outcomes, name) for part in given) for name in Outcomes.model_fields}
+        rows, ends = [vars(part) for part in given], [vars(part.outcomes) for part in given]
+        sums = {name: sum([row[name] for row in rows]) for name in cls.model_fields if name not in _NESTED}
+        outcomes = {name: sum([row[name] for row in ends]) for name in Outcomes.model_fields}
         status = _sums_by_name([part.status for part in given])
         grpc_status = _sums_by_name([part.grpc_status for part in given])
         return cls(**sums, status=status, grpc_status=grpc_status, outcomes=Outcomes(**outcomes))

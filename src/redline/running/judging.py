@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -120,12 +120,16 @@ class _Work:
         return made.content if made else None
 
     def shared(self, processes: int) -> Iterator[JudgedCell]:
-        """The cells of all tasks, in their order, by copies of this process."""
-        left = list(self._tasks)
+        """The cells of all tasks, in their order, by copies of this process.
+
+        It judges the first one itself, so that its copies share what is imported, built and computed for all cells.
+        """
+        first, *left = self._tasks
+        yield self.judged(first)
         try:
             with ProcessPoolExecutor(processes, get_context("fork"), _begin, (self, os.getpid())) as pool:
                 try:
-                    for content in _in_order(pool, len(self._tasks), 4 * processes):
+                    for content in _in_order(pool, range(1, len(self._tasks)), 4 * processes):
                         task = left.pop(0)
                         yield (decoded(content, task) if content is not None else None) or self.judged(task)
                 except BaseException:  # else its threads end, so that this process may be copied again
@@ -166,10 +170,10 @@ class _Work:
         return judged, made
 
 
-def _in_order(pool: ProcessPoolExecutor, tasks: int, ahead: int) -> Iterator[bytes | None]:
-    """The cells of all tasks in their order, of which at most so many wait to be taken."""
+def _in_order(pool: ProcessPoolExecutor, tasks: Iterable[int], ahead: int) -> Iterator[bytes | None]:
+    """The cells of these tasks in their order, of which at most so many wait to be taken."""
     begun = deque[Future[bytes | None]]()
-    for at in range(tasks):
+    for at in tasks:
         begun.append(pool.submit(_content, at))
         if len(begun) > ahead:
             yield begun.popleft().result()

@@ -400,8 +400,9 @@ def _estimate(value: float, ends: tuple[float, float] | None, unit: str, n: int,
 
 def _widest(ends: dict[str, tuple[float, float]]) -> tuple[tuple[float, float], str]:
     """The lowest and the highest of all ends, and the name of the widest interval."""
-    method = max(ends, key=lambda name: ends[name][1] - ends[name][0])
-    return (min(low for low, _ in ends.values()), max(high for _, high in ends.values())), method
+    lows, highs = zip(*ends.values(), strict=True)
+    widths = [high - low for low, high in ends.values()]
+    return (min(lows), max(highs)), [*ends][widths.index(max(widths))]
 
 
 def _around(value: float, half_width: float) -> tuple[float, float]:

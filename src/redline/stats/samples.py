@@ -188,7 +188,7 @@ class Merged:
     def table(self) -> tuple[Floats, Floats]:
         """Ascending bucket values in ns, shape (buckets,), and cumulative counts, shape (buckets, trials)."""
         slots, counts = HistogramTable(self.histograms).aligned()
-        return highest_of(slots).astype(np.float64), np.cumsum(counts.T, axis=0).astype(np.float64)
+        return highest_of(slots).astype(np.float64), counts.cumsum(axis=1).astype(np.float64).T
 
     def sample(self, q: float) -> "Quantiles":
         """The sample of a quantile, the same one until these are released."""
@@ -199,12 +199,12 @@ class Merged:
     @cached_property
     def columns(self) -> Floats:
         """The cumulative counts of each trial, one trial after the other: shape (trials, buckets)."""
-        return np.ascontiguousarray(self.table[1].T)
+        return self.table[1].T
 
     @cached_property
     def total(self) -> Floats:
         """The cumulative counts of all trials together."""
-        total: Floats = self.table[1].sum(axis=1)
+        total: Floats = self.columns.sum(axis=0)
         return total
 
     @cached_property

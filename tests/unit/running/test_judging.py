@@ -482,7 +482,7 @@ def test_judged_cells_come_in_their_order_and_few_wait_to_be_taken() -> None:
             future.set_result(str(at).encode())
             return future
 
-    cells = judging._in_order(Pool(), 7, 2)  # type: ignore[arg-type]
+    cells = judging._in_order(Pool(), range(7), 2)  # type: ignore[arg-type]
     assert next(cells) == b"0"
     assert begun == [0, 1, 2]
     assert [*cells] == [b"1", b"2", b"3", b"4", b"5", b"6"]
