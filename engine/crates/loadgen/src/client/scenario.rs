@@ -186,8 +186,7 @@ impl Scenario {
             return Ok(());
         }
         if let Some(websocket) = self.job.requests[request].websocket.as_deref() {
-            connection.ask_websocket(&websocket.handshake);
-            return Ok(());
+            return connection.ask_websocket(&websocket.opening).map_err(|why| Unwritable::Value(why.to_string()));
         }
         if let Some(wait_ns) = self.job.requests[request].expect_continue_ns {
             return self.write_head(request, pending, connection, now_ns.saturating_add(wait_ns));

@@ -294,7 +294,7 @@ impl RawRequest {
     }
 
     /// Reject what cannot be combined with a WebSocket, if it is a message on one.
-    fn check_websocket(&self, field: &str, target: &Target, journey: Option<&Journey>) -> Result<(), EngineError> {
+    fn check_websocket(&self, field: &str, journey: Option<&Journey>) -> Result<(), EngineError> {
         let listens = self.websocket.as_ref().is_some_and(RawWebSocket::listens);
         let of_websocket = self.stream.as_ref().is_some_and(|stream| matches!(stream.events, RawEvents::Messages));
         if listens != of_websocket {
@@ -303,7 +303,6 @@ impl RawRequest {
         }
         let others = [
             ("a journey", journey.is_some()),
-            ("HTTP/2", target.http == Http::V2),
             ("a method other than GET", self.method != "GET"),
             ("a stream of events", self.stream.is_some() && !listens),
             ("a timestamp", self.timestamp.is_some() && !listens),
@@ -326,7 +325,7 @@ impl RawRequest {
         number: usize,
     ) -> Result<Request, EngineError> {
         let within = |field: &str| format!("{place}.{field}");
-        self.check_websocket(&within("websocket"), target, journey)?;
+        self.check_websocket(&within("websocket"), journey)?;
         let is_head = self.method == "HEAD";
         let text_is_given = self.body_text.is_some();
         let body = body_of(self.body_text, self.body_base64, self.body_escape, place)?;
@@ -337,7 +336,7 @@ impl RawRequest {
             None => Names::picks(picks),
         };
         if let Some(websocket) = &self.websocket {
-            websocket.add_headers(&within("websocket"), &mut headers)?;
+            websocket.add_headers(&within("websocket"), target.http, &mut headers)?;
         }
         // The body of a request is that of the message, once the WebSocket is open.
         let (body, message) =

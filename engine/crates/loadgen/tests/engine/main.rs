@@ -38,3 +38,4 @@ mod support;
 mod surplus;
 mod traces;
 mod websockets;
+mod websockets_http2;
