@@ -73,7 +73,7 @@ def suite_of(
     replayed = _replayed(sheet, loads, scenarios, files)
     _check_journeys(sheet, loads, scenarios)
     _check_streams(sheet, loads, scenarios, variants)
-    _check_websockets(sheet, scenarios, variants)
+    _check_websockets(sheet, scenarios)
     _check_bodies(sheet, loads, scenarios, variants)
     if schema is not None and schema.budget is None:
         _check_rules_can_hold(sheet, schema, loads)
@@ -237,24 +237,23 @@ def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], va
     if not requests:
         return
     stream = f"{requests[0].line} is a conversation"
-    pipelines = any(variant.http == "1.1" for variant in variants)
+    alone = any(request.websocket for request in requests)
+    pipelines = alone or any(variant.http == "1.1" for variant in variants)
     for name, load in loads.items() if pipelines else ():
         if load is not None and (shape := load.load("load", Replay((0,))).shape).depth > 1:
             message = f"{stream}, and requests that are pipelined behind it would wait for its end"
-            sheet.wrong(("loads", name, shape.kind, "depth"), message, "remove `depth`, or load it over HTTP/2")
+            hint = "remove `depth`" if alone else "remove `depth`, or load it over HTTP/2"
+            sheet.wrong(("loads", name, shape.kind, "depth"), message, hint)
     if sheet.document.at(("driver",)) is not None:
         message = f"{stream}, whose messages only redline-engine counts"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests whose answers end")
 
 
-def _check_websockets(sheet: Sheet, scenarios: Iterable[Scenario], variants: Iterable[Variant]) -> None:
-    """Note what servers and a driver cannot do with WebSockets."""
+def _check_websockets(sheet: Sheet, scenarios: Iterable[Scenario]) -> None:
+    """Note what a driver cannot do with WebSockets."""
     opening = next((scenario.request for scenario in scenarios if scenario.request.websocket is not None), None)
     if opening is None:
         return
-    if any(variant.http == "2" for variant in variants):
-        message = f"{opening.line} is opened over HTTP/1.1 alone, and not over HTTP/2 (RFC 8441)"
-        sheet.wrong(("servers",), message, "leave out `http: 2`, or load requests")
     if sheet.document.at(("driver",)) is not None:
         message = f"{opening.line} carries messages, which only redline-engine sends"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests")
