@@ -99,9 +99,8 @@ impl Handshake {
         let head = [format!("HTTP/2 {status}\n").as_bytes(), fields, b"\n"].concat();
         let begin = head.len() - fields.len() - 1;
         let mut parsed = [httparse::EMPTY_HEADER; MOST_FIELDS];
-        let fields = match httparse::parse_headers(&head[begin..], &mut parsed) {
-            Ok(httparse::Status::Complete((_, fields))) => fields,
-            _ => return Err(invalid("the server's answer has a field that is none")),
+        let Ok(httparse::Status::Complete((_, fields))) = httparse::parse_headers(&head[begin..], &mut parsed) else {
+            return Err(invalid("the server's answer has a field that is none"));
         };
         if !(200..300).contains(&status) {
             let text = refused(status, None, fields, body, 200);

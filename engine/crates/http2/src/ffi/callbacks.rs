@@ -177,7 +177,7 @@ unsafe extern "C" fn on_frame(
                 }
             }
             ng::NGHTTP2_SETTINGS if u32::from(head.flags) & ng::NGHTTP2_FLAG_ACK == 0 => {
-                streams(user).is_settled = true
+                streams(user).is_settled = true;
             }
             ng::NGHTTP2_GOAWAY => {
                 let frame = (*frame).goaway;

@@ -61,7 +61,7 @@ impl Layers {
             (Opening::Connect(fields), Some(stream)) => {
                 self.handshake = Some(Handshake::over_http2());
                 let fields: Vec<(&[u8], &[u8])> = fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-                stream.connect(&fields).map_err(stopped)
+                Ok(stream.connect(&fields)?)
             }
             (Opening::Upgrade(request), None) => {
                 let handshake = self.handshake.insert(Handshake::new(random_bytes()));
@@ -86,7 +86,7 @@ impl Layers {
             return handshake.feed(bytes, subprotocols, *compression).map_err(refused);
         };
         let mut rest = Vec::new();
-        stream.feed(bytes, &mut rest).map_err(stopped)?;
+        stream.feed(bytes, &mut rest)?;
         let Some(answer) = stream.answer() else {
             return Ok(None);
         };
@@ -151,9 +151,11 @@ impl Layers {
     }
 }
 
-/// The error of a stream that ends before its WebSocket is open.
-pub fn stopped(end: End) -> OpenError {
-    OpenError::WebSocket(outcome_of(&end), end.to_string())
+/// A stream ended before its WebSocket was open.
+impl From<End> for OpenError {
+    fn from(end: End) -> Self {
+        Self::WebSocket(outcome_of(&end), end.to_string())
+    }
 }
 
 /// How messages end whose stream has ended.

@@ -60,13 +60,16 @@ pub struct WebSocket {
     pub compression: bool,
 }
 
+/// A name and a value.
+type Field = (Box<[u8]>, Box<[u8]>);
+
 /// The request that opens a WebSocket.
 #[derive(Clone, Debug)]
 pub enum Opening {
     /// In HTTP/1.1: an upgrade, without its key.
     Upgrade(Arc<[u8]>),
     /// In HTTP/2: the fields of an extended CONNECT.
-    Connect(Arc<[(Box<[u8]>, Box<[u8]>)]>),
+    Connect(Arc<[Field]>),
 }
 
 impl Opening {
@@ -76,7 +79,7 @@ impl Opening {
             return Some(Self::Upgrade(Arc::clone(bytes)));
         }
         let fields = template.fixed_fields()?.iter().flat_map(|(name, value)| match name {
-            b":method" => [Some((&name[..], &b"CONNECT"[..])), Some((b":protocol", b"websocket"))],
+            b":method" => [Some((name, &b"CONNECT"[..])), Some((b":protocol", b"websocket"))],
             _ => [Some((name, value)), None],
         });
         Some(Self::Connect(fields.flatten().map(|(name, value)| (name.into(), value.into())).collect()))

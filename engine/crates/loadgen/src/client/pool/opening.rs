@@ -8,7 +8,7 @@ use redline_websocket::{Event as WebSocketEvent, Handshake as WebSocketHandshake
 use super::Pool;
 use super::states::ConnectionState;
 use crate::client::activity::{Activity, ClientEvent, Handshake, OpenError};
-use crate::client::layers::{Layers, stopped};
+use crate::client::layers::Layers;
 use crate::client::tunnel::Reply;
 use crate::ids::ConnectionId;
 use crate::io::{Event, Io};
@@ -239,7 +239,7 @@ impl<I: Io> Pool<I> {
     /// left to ask: a user who listens asks later.
     fn ask_websocket(&mut self, connection: ConnectionId, layers: &mut Layers, now_ns: u64) -> Result<bool, OpenError> {
         if let Some(stream) = &layers.stream
-            && !stream.may_connect().map_err(stopped)?
+            && !stream.may_connect()?
         {
             layers.handshake = Some(WebSocketHandshake::over_http2());
             return Ok(false);
@@ -263,7 +263,7 @@ impl<I: Io> Pool<I> {
         activity: &mut Activity,
     ) -> Result<bool, OpenError> {
         if let Some(stream) = layers.stream.as_mut().filter(|stream| !stream.has_asked()) {
-            stream.feed(bytes, &mut Vec::new()).map_err(stopped)?;
+            stream.feed(bytes, &mut Vec::new())?;
             return self.ask_websocket(connection, layers, now_ns);
         }
         let Some(websocket) = &self.websocket else {
@@ -277,7 +277,7 @@ impl<I: Io> Pool<I> {
             let mut payload = Vec::new();
             let end = stream.feed(bytes, &mut payload);
             let is_open = greeted(session, left, handshake, &payload)?;
-            return end.map(|()| is_open).map_err(stopped);
+            return Ok(end.map(|()| is_open)?);
         }
         let Some(opened) = layers.feed_handshake(bytes, websocket)? else {
             return Ok(false);
