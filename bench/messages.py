@@ -97,6 +97,7 @@ CASES = (
         CONNECTIONS,
         (
             Client("redline", "", (*LOAD, "--body", "x" * SIZE)),
+            Client("redline over HTTP/2", "", (*LOAD, "--http2", "--body", "x" * SIZE)),
             Client("websockets", "websockets", ("-c", ECHO_WEBSOCKETS, "{url}", "{seconds}", "{users}")),
             Client("aiohttp", "aiohttp", ("-c", ECHO_AIOHTTP, "{url}", "{seconds}", "{users}")),
         ),

@@ -1,6 +1,7 @@
 """WebSockets on the oracle: what both sides count, commands that load them, and what is refused before a load."""
 
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.e2e.conftest import Redline
 from tests.e2e.recorded import traffic_of
 from tests.e2e.test_documented_commands import LISTENED, SHORT_LIMIT, replaced
 from tests.fakes import targets
+from tests.fakes.certificates import Certificate
 
 pytestmark = pytest.mark.e2e
 
@@ -37,6 +39,23 @@ baseline: a
 scenarios: [{{name: echo, websocket: {{path: /chat, subprotocols: chat, send: {{json: {{n: "{{seq}}"}}}}}}}}]
 loads: {{users: {{closed: {{users: 4}}, for: 300ms}}}}
 warmup: 100ms
+trials: 1
+"""
+
+HYPERCORN = """\
+servers:
+  - name: hypercorn
+    command: "{python} -m hypercorn tests.fakes.asgi:app --bind 127.0.0.1:{{port}} {flags}"
+    env: {{PYTHONPATH: "{checkout}"}}
+    http: 2
+    ready: {{path: /}}
+    {trusts}
+scenarios:
+  - {{name: echo, websocket: {{path: /chat, subprotocols: [chat, other], send: "message {{seq}}"}}}}
+  - {{name: packed, websocket: {{path: /chat, compression: true, send: {{size: 20kB, fill: text}}}}}}
+  - {{name: ticks, websocket: {{path: /ticks, receive: {{until: 20}}}}}}
+loads: {{users: {{closed: {{users: 4}}, for: 2s}}}}
+warmup: 50ms
 trials: 1
 """
 
@@ -138,3 +157,57 @@ def test_servers_are_compared_by_messages(redline: Redline, oracle: Path, tmp_pa
         done = redline("run", "suite.yaml", "-o", "out")
     assert done.code in {0, 1}, done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("shape", [Closed(users=3), Open(rate_per_s=2000.0, connections=8)])
+def test_both_sides_count_the_same_messages_over_http2(oracle: Path, shape: Closed | Open) -> None:
+    load = Load(name="echo", shape=shape, duration_ns=20 * SECOND, count=1000)
+    with running(oracle, "null", "--report") as server:
+        traffic = drive(server, load, AskedOf(Scenario(name="Echo", request=ECHO), http="2"), warmup_ns=0)
+    seen, counts = server.seen, traffic.counts
+    assert seen is not None
+    assert seen.messages == counts.due == counts.outcomes.ok == 1000
+    assert seen.statuses == {"200": seen.connections}
+    assert seen.closes == {"1000": seen.connections}
+
+
+def test_a_comparison_of_http2_and_http1_is_one_of_messages(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    with running(oracle, "fixed", "--delay", "2ms") as one:
+        url = one.url.rpartition("/")[0]
+        duet = DUET.format(a=url, b=url).replace(f'name: b, url: "{url}"', f'name: b, url: "{url}", http: 2')
+        (tmp_path / "suite.yaml").write_text(duet)
+        done = redline("run", "suite.yaml", "-o", "out", "--json")
+    assert done.code in {0, 1}, done.err
+    assert not {"errors", "reconnecting"} & {
+        finding["kind"] for cell in done.json["cells"] for finding in cell["findings"]
+    }
+
+
+@pytest.mark.parametrize("way", ["ws", "wss"])
+def test_a_server_of_another_maker_speaks_it_over_http2(redline: Redline, tmp_path: Path, way: str) -> None:
+    """Hypercorn, by prior knowledge and by ALPN."""
+    certificate, key = Certificate(tmp_path).files
+    tls = f"--certfile {certificate} --keyfile {key}" if way == "wss" else ""
+    text = HYPERCORN.format(
+        python=sys.executable,
+        checkout=Path(__file__).parents[2],
+        flags=tls,
+        trusts=f"tls: {{ca: {certificate}}}" if tls else "",
+    )
+    (tmp_path / "suite.yaml").write_text(text)
+    redline("run", "suite.yaml", "-o", "out").measured()
+    traffics = [traffic_of(recording) for recording in RunStore(tmp_path / "out").run().recordings]
+    assert len(traffics) == 3
+    for traffic in traffics:
+        assert traffic.counts.outcomes.ok == traffic.counts.due > 0
+    assert [bool(traffic.streams.counted) for traffic in traffics if traffic.streams] == [True]
+    (tmp_path / "suite.yaml").write_text(text.replace("/chat", "/missing"))
+    done = redline("run", "suite.yaml")
+    assert done.code == 1
+    assert "the WebSocket handshake failed: status 403 in place of 200" in done.err
+
+
+def test_a_server_that_speaks_it_over_http1_alone_is_refused_over_http2(redline: Redline) -> None:
+    with targets.target(targets.speaks_http2) as url:
+        done = redline("load", of_websocket(url), "--http2", *SHORT)
+    done.refused(1, "the server's SETTINGS do not enable it over HTTP/2")

@@ -339,7 +339,7 @@ def _message(ask: RequestAsk, url: str, path: Sourced, placed: Placed) -> dict[s
     """Return the message on a WebSocket that is described. Raises UsageError for what only a request has."""
     taken = {"body", "headers", "user", "oauth2_bearer", "events", *OF_HEADERS}
     listed = [] if ask.listed is None else [part("requests")]
-    if other := [*ask.given({*OF_REQUEST} - taken), *ask.given({"http2", "scenarios"}), *listed]:
+    if other := [*ask.given({*OF_REQUEST} - taken), *ask.given({"scenarios"}), *listed]:
         message = f"{other[0]}: {url} is a WebSocket, on which messages are sent"
         raise UsageError(message, hint=f"leave it out; {part('body', 'TEXT')} is the message, which its echo answers")
     asked: dict[str, object] = {"path": path}

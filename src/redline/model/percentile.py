@@ -46,7 +46,7 @@ class TooFew(Frozen):
 
 
 TimeName = Literal["first byte", "handshake", "upgrade", "to server", "from server"]
-"""The other times: `upgrade` is from the request that opens a WebSocket to its answer 101."""
+"""The other times: `upgrade` is from the request that opens a WebSocket to its answer."""
 
 
 class OtherTime(Frozen):

@@ -34,7 +34,7 @@ _OFTEN = 0.5
 
 _NESTED = {"status", "grpc_status", "outcomes"}
 
-UPGRADE = "from the request that opens a WebSocket to its answer 101"
+UPGRADE = "from the request that opens a WebSocket to its answer"
 FIRST_BYTE = "from due to the first byte of the answer, of complete answers; absent in earlier recordings"
 ENCODED = "how encoded answers came before the load: `GET /: gzip, 1,234 bytes, 9,876 decoded`"
 _TELLING = (0.5, 0.9, 0.99)

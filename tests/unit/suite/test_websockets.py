@@ -155,11 +155,26 @@ def test_messages_have_their_number_unless_one_is_given() -> None:
     assert suite.scenarios[0].request.body == Body(text="message {seq}")
 
 
+def test_websockets_are_opened_over_http2_where_that_is_asked_for(tmp_path: Path) -> None:
+    suite, text = load_suite_of(asks.load(url="wss://h/chat", http2=True))
+    assert [variant.http for variant in suite.variants] == ["2"]
+    assert "http: 2" in text
+    (tmp_path / "suite.yaml").write_text(SUITE.replace('8099"', '8099", http: 2'))
+    assert [variant.http for variant in load_suite(tmp_path / "suite.yaml", Catalogue()).variants] == ["2"]
+
+
+@pytest.mark.parametrize("http", ["1.1", "2"])
+def test_users_who_listen_have_a_connection_each(tmp_path: Path, http: str) -> None:
+    listens = SUITE.replace('8099"', f'8099", http: {http}').replace('send: "message {seq}"', "receive: {until: 2}")
+    with pytest.raises(UsageError, match="would wait for its end") as wrong:
+        read(tmp_path, listens.replace("users: 2}", "users: 2, depth: 2}"))
+    assert wrong.value.hint == "remove `depth`"
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
         ({"method": "POST"}, r"^-X: ws://h/ is a WebSocket"),
-        ({"http2": True}, r"^--http2: ws://h/ is a WebSocket"),
         ({"status": 204}, r"is a WebSocket, on which messages are sent"),
     ],
 )
@@ -171,7 +186,6 @@ def test_flags_of_requests_are_refused(asked: dict[str, Any], says: str) -> None
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (SUITE.replace('8099"', '8099", http: 2'), "servers: WebSocket /chat is opened over HTTP/1.1 alone"),
         (f"{SUITE}driver: loop\n", "driver: WebSocket /chat carries messages, which only redline-engine sends"),
         (SUITE.replace("path: /chat", "path: /chat, greeting: -1"), "greeting"),
         (SUITE.replace("/chat", "'/{seq}'"), "has placeholders, and a connection is opened once for many messages"),

@@ -10,6 +10,8 @@ use libnghttp2_sys as ng;
 
 use crate::MOST_HEAD_BYTES;
 use crate::event::{BodyOptions, Error};
+use crate::message::Message;
+use crate::pipe::Pipe;
 use crate::slot::Slot;
 use crate::streams::{Place, Streams};
 
@@ -117,9 +119,11 @@ impl Connection {
     ) -> Result<i32, Error> {
         let has_body = body.is_some();
         let head_only = fields.contains(&(b":method", b"HEAD"));
-        let place = self.streams_mut().add(Slot::new(token, head_only, body, options));
-        let data = ng::nghttp2_data_provider2 { source: source_of(place), read_callback: Some(callbacks::read_body) };
-        let data = if has_body { &raw const data } else { ptr::null() };
+        let connects = fields.contains(&(b":method", b"CONNECT"));
+        let place = self.streams_mut().add(Slot::new(token, Message::new(head_only, connects), body, options));
+        let read = if connects { callbacks::read_pipe } else { callbacks::read_body };
+        let data = ng::nghttp2_data_provider2 { source: source_of(place), read_callback: Some(read) };
+        let data = if has_body || connects { &raw const data } else { ptr::null() };
         let mut few = [NO_FIELD; 16];
         let mut many = Vec::new();
         let list = if fields.len() <= few.len() {
@@ -141,7 +145,26 @@ impl Connection {
             return Err(if stream == ng::NGHTTP2_ERR_NOMEM { Error::Memory } else { Error::NoRoom });
         }
         self.streams_mut().set_stream(place, stream);
+        if connects {
+            self.streams_mut().pipe = Some(Box::new(Pipe::new(place, stream)));
+        }
         Ok(stream)
+    }
+
+    /// More is to be sent on the stream that carries another protocol, or its end.
+    pub fn resume_pipe(&mut self) {
+        let Some(pipe) = self.streams_mut().pipe.as_mut().filter(|pipe| pipe.is_deferred) else { return };
+        pipe.is_deferred = false;
+        let stream = pipe.stream;
+        // SAFETY: the session is alive. The only errors are lack of memory, and that the stream has ended.
+        unsafe { ng::nghttp2_session_resume_data(self.raw(), stream) };
+    }
+
+    /// Whether the peer allows extended CONNECT (RFC 8441, section 3).
+    pub fn allows_connect(&self) -> bool {
+        let which = ng::NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL;
+        // SAFETY: the session is alive; this only reads it.
+        unsafe { ng::nghttp2_session_get_remote_settings(self.raw(), which) == 1 }
     }
 
     pub fn reset(&mut self, stream: i32) {

@@ -7,16 +7,19 @@ mod event;
 mod ffi;
 mod frame_heads;
 mod message;
+mod pipe;
 mod rule;
 mod session;
 mod slot;
 mod streams;
+mod tunnel;
 mod watch;
 
 pub use event::{BodyOptions, Error, Event};
 pub use redline_wire::KeptBody;
 pub use rule::{Rule, code_name};
 pub use session::Session;
+pub use tunnel::{Answer, End, Tunnel};
 
 /// The longest list of fields that is accepted or sent: names, values and 32 bytes per field (RFC 9113, section 6.5.2), 64 KiB.
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;

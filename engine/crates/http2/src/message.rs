@@ -22,6 +22,8 @@ impl Verdict {
 pub struct Message {
     /// The request was HEAD: a length may be declared, but no body follows.
     head_only: bool,
+    /// The request was an extended CONNECT: after 200 to 299, its data are another protocol's (RFC 9113, section 8.5).
+    connects: bool,
     /// Size of the list of fields that is arriving.
     head_bytes: usize,
     /// Ordinary fields in the list so far: no pseudo-field may follow them.
@@ -41,8 +43,13 @@ pub struct Message {
 const GRPC_UNKNOWN: u32 = 2;
 
 impl Message {
-    pub fn new(head_only: bool) -> Self {
-        Self { head_only, ..Self::default() }
+    pub fn new(head_only: bool, connects: bool) -> Self {
+        Self { head_only, connects, ..Self::default() }
+    }
+
+    /// Whether the stream carries another protocol now.
+    fn is_connected(&self) -> bool {
+        self.connects && matches!(self.status, 200..=299)
     }
 
     /// Whether any part of the answer has arrived.
@@ -146,6 +153,7 @@ impl Message {
                 self.status = coming;
                 Verdict::Fine
             }
+            _ if self.is_connected() => Verdict::Malformed(Rule::HeadersConnected),
             _ => Verdict::fine_if(last, Rule::TrailersOpen),
         }
     }
@@ -169,6 +177,9 @@ impl Message {
 
     /// The length that the body must have, if known.
     fn right_length(&self) -> Option<u64> {
+        if self.is_connected() {
+            return None;
+        }
         if self.head_only || matches!(self.status, 204 | 304) { Some(0) } else { self.content_length }
     }
 }

@@ -58,7 +58,8 @@ impl Session {
 
     /// Open a stream. `fields` begin with `:method`, `:scheme`, `:authority` and `:path`, and have lower-case names; the rest,
     /// including `content-length`, is up to the caller. `body`, if not empty, is sent as DATA under flow control. `token` names
-    /// the request in events; no two open requests may share a token.
+    /// the request in events; no two open requests may share a token. The stream of a CONNECT, one for each session, carries
+    /// what [`Session::send`] is given.
     ///
     /// # Errors
     /// [`Error::NoRoom`], [`Error::TooLong`], [`Error::Memory`].
@@ -78,6 +79,34 @@ impl Session {
         let stream = self.connection.open(fields, body.filter(|body| !body.is_empty()), options, token)?;
         self.frame_heads.open(stream);
         Ok(())
+    }
+
+    /// Whether the peer allows extended CONNECT (RFC 8441, section 3); `None` before its SETTINGS.
+    #[must_use]
+    pub fn allows_connect(&self) -> Option<bool> {
+        self.connection.streams().is_settled.then(|| self.connection.allows_connect())
+    }
+
+    /// Append bytes to what is sent on the stream that CONNECT opened, under flow control; `last`: it ends after them.
+    pub fn send(&mut self, bytes: &[u8], last: bool) {
+        if let Some(pipe) = self.connection.streams_mut().pipe.as_mut().filter(|pipe| !pipe.is_ended) {
+            pipe.push(bytes);
+            pipe.is_ended = last;
+            self.connection.resume_pipe();
+        }
+    }
+
+    /// How many bytes wait to be sent on the stream that CONNECT opened.
+    #[must_use]
+    pub fn unsent(&self) -> usize {
+        self.connection.streams().pipe.as_ref().map_or(0, |pipe| pipe.unsent())
+    }
+
+    /// Append what was received on the stream that CONNECT opened.
+    pub fn take_received(&mut self, into: &mut Vec<u8>) {
+        if let Some(pipe) = &mut self.connection.streams_mut().pipe {
+            into.append(&mut pipe.received);
+        }
     }
 
     /// Record the answer on the only stream, with up to `keeps` bytes of its body.
@@ -176,6 +205,12 @@ impl Session {
         if let Some(stream) = streams.cancel(token) {
             self.connection.reset(stream);
         }
+    }
+
+    /// The status of the answer to a request, until it is complete; 0 before it.
+    #[must_use]
+    pub fn status(&self, token: u32) -> u16 {
+        self.connection.streams().status(token)
     }
 
     /// The fields that are kept of the answer to a request, a line each, until it is complete.

@@ -29,10 +29,9 @@ pub struct Slot {
 }
 
 impl Slot {
-    pub fn new(token: u32, head_only: bool, body: Option<Arc<[u8]>>, options: BodyOptions) -> Self {
+    pub fn new(token: u32, message: Message, body: Option<Arc<[u8]>>, options: BodyOptions) -> Self {
         let hash = options.hash.then(Sha256::new);
         let kept = options.keep.any().then(Vec::new);
-        let message = Message::new(head_only);
         Self {
             token,
             message,

@@ -4,6 +4,7 @@ use redline_wire::Record;
 
 use crate::event::Event;
 use crate::message::Verdict;
+use crate::pipe::Pipe;
 use crate::rule::Rule;
 use crate::slot::Slot;
 
@@ -40,6 +41,10 @@ pub struct Streams {
     pub out_limit: usize,
     /// The peer sent GOAWAY.
     pub going: bool,
+    /// The peer's SETTINGS have arrived.
+    pub is_settled: bool,
+    /// The bytes of the stream that carries another protocol, if one does.
+    pub pipe: Option<Box<Pipe>>,
     /// The record of the answer on the only stream, if it is recorded.
     pub record: Option<Box<Record>>,
 }
@@ -89,6 +94,9 @@ impl Streams {
 
     /// Free the place for another request.
     pub fn remove(&mut self, place: Place) {
+        if let Some(pipe) = self.pipe_at(place) {
+            pipe.close();
+        }
         self.slots[place.0 as usize] = (0, Slot::default());
         self.free.push(place.0);
     }
@@ -103,6 +111,12 @@ impl Streams {
         let (stream, slot) = self.slots.iter_mut().find(|(stream, s)| *stream != 0 && s.pending() == Some(token))?;
         slot.forget();
         Some(*stream)
+    }
+
+    /// The status of the answer to a request, until it is complete; 0 before it.
+    pub fn status(&self, token: u32) -> u16 {
+        let slot = self.slots.iter().find(|(stream, slot)| *stream != 0 && slot.pending() == Some(token));
+        slot.map_or(0, |(_, slot)| slot.message.status())
     }
 
     /// The fields that are kept of the answer to a request, until it is complete.
@@ -181,6 +195,9 @@ impl Streams {
         if slot.has_news() && !had_news {
             self.news.push(place);
         }
+        if let Some(pipe) = self.pipe_at(place) {
+            pipe.received.extend_from_slice(bytes);
+        }
         if let Some(record) = &mut self.record {
             record.data(bytes);
         }
@@ -257,13 +274,22 @@ impl Streams {
         self.slot(place).unsent()
     }
 
+    /// The bytes of a stream, if it carries another protocol.
+    #[inline]
+    pub fn pipe_at(&mut self, place: Place) -> Option<&mut Pipe> {
+        self.pipe.as_deref_mut().filter(|pipe| pipe.place == place)
+    }
+
     /// Append a DATA frame, unless enough bytes wait to be taken. Returns whether it was appended.
     pub fn send(&mut self, place: Place, head: &[u8], length: usize) -> bool {
         if self.out.len() >= self.out_limit {
             return false;
         }
         self.out.extend_from_slice(head);
-        self.slots[place.0 as usize].1.send(length, &mut self.out);
+        match self.pipe.as_deref_mut().filter(|pipe| pipe.place == place) {
+            Some(pipe) => pipe.send(length, &mut self.out),
+            None => self.slots[place.0 as usize].1.send(length, &mut self.out),
+        }
         true
     }
 }

@@ -32,7 +32,7 @@ pub use load::{Load, Shape};
 pub use requests::Good;
 pub use requests::{Request, Stream};
 pub use target::{Addresses, Http, Target};
-pub use websocket::WebSocket;
+pub use websocket::{Opening, WebSocket};
 
 /// The format of jobs that this engine reads.
 pub const JOB_FORMAT: &str = "redline.job/1";
@@ -283,7 +283,8 @@ impl RawJob {
             return Err(bad(&format!("requests[{request}].expect_continue_ns"), message, "set depth to 1"));
         }
         let stream = requests.iter().position(|request| request.stream.is_some());
-        if let Some(request) = stream.filter(|_| target.http == Http::V1 && load.depth > 1) {
+        let has_streams = target.http == Http::V2 && websocket.is_none();
+        if let Some(request) = stream.filter(|_| !has_streams && load.depth > 1) {
             let message = "requests behind it on its connection would wait for its end";
             return Err(bad(&format!("requests[{request}].stream"), message, "set depth to 1, or use HTTP/2"));
         }

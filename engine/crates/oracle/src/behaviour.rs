@@ -15,8 +15,6 @@ use crate::faults::Faults;
 use crate::report::Report;
 use crate::sessions::{Asked, Reply};
 
-const SWITCHING_PROTOCOLS: u16 = 101;
-
 /// How the server answers requests.
 #[derive(Debug, Clone)]
 pub struct Behaviour {
@@ -140,9 +138,9 @@ impl Respondent for Exchange<'_> {
         }
     }
 
-    fn upgraded(&mut self, name: &[u8]) {
+    fn upgraded(&mut self, name: &[u8], status: u16) {
         if let Some(mut report) = self.behaviour.report() {
-            report.asked(name, 0, SWITCHING_PROTOCOLS);
+            report.asked(name, 0, status);
         }
     }
 

@@ -20,6 +20,8 @@ use crate::websocket::{self, Received, WebSocket};
 const BACKLOG_LIMIT: usize = 1024 * 1024;
 /// The longest body that is kept for an answer that depends on it, in bytes.
 pub const MOST_KEPT_BYTES: u64 = 64 * 1024;
+/// The status that opens a WebSocket in HTTP/1.1.
+const SWITCHING_PROTOCOLS: u16 = 101;
 /// How HTTP/2 begins.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 
@@ -44,8 +46,8 @@ pub trait Respondent {
     fn ending(&self, nth: u64) -> Ending;
     /// This many requests arrived after the last answer was decided.
     fn passed_over(&mut self, requests: u64);
-    /// A request with this name became a WebSocket.
-    fn upgraded(&mut self, _name: &[u8]) {}
+    /// A request with this name became a WebSocket, by an answer with this status.
+    fn upgraded(&mut self, _name: &[u8], _status: u16) {}
     /// A message of this many bytes is to be echoed.
     fn message(&mut self, _length: usize) {}
     /// The messages that a WebSocket gets which opens now.
@@ -138,17 +140,29 @@ impl Conversation {
         }
     }
 
+    /// A conversation that is a WebSocket already, on a stream of HTTP/2: its bytes are carried by that.
+    pub fn websocket(deflate: Option<Deflate>, respondent: &mut impl Respondent) -> Self {
+        let mut conversation = Self::new();
+        conversation.become_websocket(deflate, respondent);
+        conversation
+    }
+
     /// Takes received bytes, in pieces of any size. Asks `respondent` for an answer when a request is complete.
     pub fn receive(&mut self, bytes: &[u8], mut respondent: impl Respondent) {
+        self.receive_from(bytes, &mut respondent);
+    }
+
+    /// The same, without taking the respondent.
+    pub fn receive_from(&mut self, bytes: &[u8], respondent: &mut impl Respondent) {
         if self.streams.is_some() {
-            self.receive_frames(bytes, &mut respondent);
+            self.receive_frames(bytes, respondent);
         } else if self.partial.is_empty() {
-            let taken = self.take(bytes, &mut respondent);
+            let taken = self.take(bytes, respondent);
             self.partial.extend_from_slice(&bytes[taken..]);
         } else {
             let mut joined = std::mem::take(&mut self.partial);
             joined.extend_from_slice(bytes);
-            let taken = self.take(&joined, &mut respondent);
+            let taken = self.take(&joined, respondent);
             if taken < joined.len() {
                 joined.drain(..taken);
                 self.partial = joined;
@@ -180,7 +194,7 @@ impl Conversation {
     /// Whether received requests wait for room in the answers, and there is room again. The caller then calls
     /// [`receive`](Self::receive) with no bytes.
     pub fn can_resume(&self) -> bool {
-        self.held && self.has_room()
+        self.has_room() && (self.held || self.messages().is_some_and(Self::can_resume))
     }
 
     /// How many bytes of a request's body are certain to arrive next and can be skipped, so that one is left.
@@ -283,18 +297,12 @@ impl Conversation {
     fn begin(&mut self, request: &Request<'_>, respondent: &mut impl Respondent) {
         let Request { name, post, body, close, cookie, token, .. } = *request;
         if !request.websocket_key.is_empty() && !post && !self.closing {
-            respondent.upgraded(name);
+            respondent.upgraded(name, SWITCHING_PROTOCOLS);
             let start = self.answers.len();
-            let deflate = respondent.deflate().filter(|_| request.extensions.starts_with(b"permessage-deflate"));
+            let deflate = agreed(request.extensions, respondent);
             websocket::open(request.websocket_key, request.subprotocols, deflate, &mut self.answers);
-            let mut websocket = Box::new(WebSocket::new(deflate));
             self.pass_on(start, respondent);
-            if let Some(times) = respondent.pushes() {
-                websocket.is_pushing = true;
-                self.push_all(times, &mut websocket, respondent);
-            }
-            self.websocket = Some(websocket);
-            return;
+            return self.become_websocket(deflate, respondent);
         }
         if !post && matches!(body, Framing::None | Framing::Length(0)) {
             return self.answer(Asked { name, length: 0, body: b"", cookie, token }, close, respondent);
@@ -307,6 +315,15 @@ impl Conversation {
         let (name, cookie, token) = (name.to_vec(), cookie.to_vec(), token.to_vec());
         let rest = Rest::of(body);
         self.body = Some(Box::new(Body { rest, length: 0, name, post, close, kept, cookie, token }));
+    }
+
+    fn become_websocket(&mut self, deflate: Option<Deflate>, respondent: &mut impl Respondent) {
+        let mut websocket = Box::new(WebSocket::new(deflate));
+        if let Some(times) = respondent.pushes() {
+            websocket.is_pushing = true;
+            self.push_all(times, &mut websocket, respondent);
+        }
+        self.websocket = Some(websocket);
     }
 
     fn answer_to(&mut self, body: Body, respondent: &mut impl Respondent) {
@@ -484,7 +501,10 @@ impl Conversation {
     /// Allows the next bytes of answers to be sent, of their stream if there are streams.
     pub fn release(&mut self, due: &Due) {
         if let Some(streams) = &mut self.streams {
-            if streams.release(due.stream, due.length, due.last) {
+            // Messages of a WebSocket are one after the other, as answers of HTTP/1.1 are.
+            if due.stream == 0 {
+                streams.release_message(due);
+            } else if streams.release(due.stream, due.length, due.last) {
                 self.reset_at = 0;
             }
         } else {
@@ -497,6 +517,11 @@ impl Conversation {
         self.ended = true;
     }
 
+    /// The messages of a WebSocket on a stream of HTTP/2.
+    fn messages(&self) -> Option<&Self> {
+        self.streams.as_ref().and_then(|streams| streams.messages())
+    }
+
     /// The bytes that may be sent now.
     pub fn outgoing(&self) -> &[u8] {
         let end = if self.streams.is_some() { self.released } else { self.released.min(self.reset_at) };
@@ -506,7 +531,7 @@ impl Conversation {
     /// Whether the time of a reset has come, and all answers before it are sent.
     pub fn is_reset(&self) -> bool {
         match self.streams {
-            Some(_) => self.reset_at == 0,
+            Some(_) => self.reset_at == 0 || self.messages().is_some_and(Self::is_reset),
             None => self.released > self.reset_at && self.sent == self.reset_at,
         }
     }
@@ -547,6 +572,11 @@ impl Conversation {
     pub fn is_over(&self) -> bool {
         self.ended && self.answers.is_empty()
     }
+}
+
+/// How messages are compressed, for a client that offers these extensions.
+pub fn agreed(extensions: &[u8], respondent: &impl Respondent) -> Option<Deflate> {
+    respondent.deflate().filter(|_| extensions.starts_with(b"permessage-deflate"))
 }
 
 /// Adds a number in decimal. `write!` would be a considerable part of an answer's cost.

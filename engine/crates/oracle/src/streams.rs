@@ -10,12 +10,15 @@ use std::slice;
 
 use libnghttp2_sys as ng;
 
-use crate::conversation::{MOST_KEPT_BYTES, Release, Respondent};
+use crate::agenda::Due;
+use crate::conversation::{Conversation, MOST_KEPT_BYTES, Release, Respondent, agreed};
 use crate::endings::Ending;
 use crate::sessions::{Asked, Reply};
+use crate::websocket::first_of;
 
 /// The window of a stream and of the connection, 16 MiB: bytes are consumed at once.
 const WINDOW: i32 = 16 << 20;
+const OK: u16 = 200;
 /// Streams at the same time.
 const MOST_STREAMS: u32 = 10_000;
 
@@ -39,6 +42,8 @@ struct State {
     streams: HashMap<i32, Stream>,
     /// Complete requests that are not yet answered, in their order.
     complete: Vec<i32>,
+    /// The stream that is a WebSocket, once it is asked for.
+    websocket: Option<Box<WebSocketStream>>,
     keeps_bodies: bool,
     answered: u64,
     /// The newest stream that was answered.
@@ -60,7 +65,31 @@ struct Stream {
     kept: Vec<u8>,
     cookie: Vec<u8>,
     token: Vec<u8>,
+    /// The protocol of an extended CONNECT (RFC 8441), with the subprotocols and extensions that it offers.
+    protocol: Vec<u8>,
+    subprotocols: Vec<u8>,
+    extensions: Vec<u8>,
     answer: Option<Answer>,
+}
+
+/// A stream that is a WebSocket (RFC 8441): one for each connection.
+#[derive(Debug)]
+struct WebSocketStream {
+    id: i32,
+    /// What was received and not yet taken.
+    received: Vec<u8>,
+    /// The client has ended its side.
+    hears_end: bool,
+    /// The messages, once it is open.
+    conversation: Option<Conversation>,
+    /// All was sent, the end of the stream too.
+    is_sent: bool,
+}
+
+impl WebSocketStream {
+    fn of(id: i32) -> Self {
+        Self { id, received: Vec::new(), hears_end: false, conversation: None, is_sent: false }
+    }
 }
 
 #[derive(Debug)]
@@ -83,6 +112,7 @@ impl Streams {
         let settings = [
             (ng::NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, MOST_STREAMS),
             (ng::NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW as u32),
+            (ng::NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1),
         ]
         .map(|(id, value)| ng::nghttp2_settings_entry { settings_id: id as i32, value });
         // SAFETY: the callbacks are alive until they are deleted, and are copied; the callbacks keep the contracts of their types;
@@ -139,11 +169,75 @@ impl Streams {
         for id in std::mem::take(&mut self.state_mut().complete) {
             self.answer(id, respondent)?;
         }
+        self.converse(respondent)?;
         let passed_over = std::mem::take(&mut self.state_mut().passed_over);
         if passed_over > 0 {
             respondent.passed_over(passed_over);
         }
         Ok(())
+    }
+
+    /// Opens the WebSocket if it is asked for, and takes what was received on it.
+    fn converse(&mut self, respondent: &mut impl Respondent) -> Result<(), Broken> {
+        let raw = self.raw();
+        let State { websocket: Some(websocket), streams, .. } = self.state_mut() else {
+            return Ok(());
+        };
+        if websocket.conversation.is_none() {
+            let Some(stream) = streams.remove(&websocket.id) else {
+                return Ok(());
+            };
+            respondent.upgraded(&stream.name, OK);
+            let deflate = agreed(&stream.extensions, respondent);
+            websocket.conversation = Some(Conversation::websocket(deflate, respondent));
+            let (subprotocol, extensions) = (first_of(&stream.subprotocols), deflate.map(|it| it.to_string()));
+            let mut fields = vec![field(b":status", b"200")];
+            if !subprotocol.is_empty() {
+                fields.push(field(b"sec-websocket-protocol", subprotocol));
+            }
+            if let Some(extensions) = &extensions {
+                fields.push(field(b"sec-websocket-extensions", extensions.as_bytes()));
+            }
+            let source = ng::nghttp2_data_source { ptr: ptr::null_mut() };
+            let data = ng::nghttp2_data_provider2 { source, read_callback: Some(read_messages) };
+            // SAFETY: the session is alive; nghttp2 copies the fields and the provider, and runs no callback.
+            let opened = unsafe {
+                ng::nghttp2_submit_response2(raw, websocket.id, fields.as_ptr(), fields.len(), &raw const data)
+            };
+            if opened != 0 {
+                return Err(Broken);
+            }
+        }
+        if let Some(conversation) = &mut websocket.conversation {
+            conversation.receive_from(&std::mem::take(&mut websocket.received), respondent);
+            if websocket.hears_end {
+                conversation.end();
+            }
+        }
+        self.resume();
+        Ok(())
+    }
+
+    /// There may be more to send on the WebSocket.
+    fn resume(&mut self) {
+        if let Some(id) = self.state().websocket.as_ref().map(|websocket| websocket.id) {
+            // SAFETY: the session is alive. It fails if nothing was deferred.
+            unsafe { ng::nghttp2_session_resume_data(self.raw(), id) };
+        }
+    }
+
+    /// Allows the next bytes of the WebSocket to be sent.
+    pub fn release_message(&mut self, due: &Due) {
+        let websocket = self.state_mut().websocket.as_mut();
+        if let Some(conversation) = websocket.and_then(|websocket| websocket.conversation.as_mut()) {
+            conversation.release(due);
+            self.resume();
+        }
+    }
+
+    /// The messages of the WebSocket, once it is open.
+    pub fn messages(&self) -> Option<&Conversation> {
+        self.state().websocket.as_ref().and_then(|websocket| websocket.conversation.as_ref())
     }
 
     fn answer(&mut self, id: i32, respondent: &mut impl Respondent) -> Result<(), Broken> {
@@ -241,8 +335,9 @@ impl Streams {
 
     /// Whether the last answer, or what is wrong with the connection, was sent.
     pub fn have_finished(&self) -> bool {
-        let State { last, goes_away, streams, .. } = self.state();
+        let State { last, goes_away, streams, websocket, .. } = self.state();
         let answered = !goes_away && last.is_some_and(|last| streams.keys().all(|&id| id > last));
+        let answered = answered || websocket.as_ref().is_some_and(|websocket| websocket.is_sent);
         // SAFETY: the session is alive; this only reads it.
         let (reads, writes) = unsafe {
             let raw = self.raw();
@@ -319,6 +414,9 @@ unsafe extern "C" fn on_header(
         b"cookie" if stream.cookie.is_empty() => stream.cookie = value.to_vec(),
         b"cookie" => stream.cookie.extend_from_slice(&[b"; ", value].concat()),
         b"x-token" => stream.token = value.to_vec(),
+        b":protocol" => stream.protocol = value.to_vec(),
+        b"sec-websocket-protocol" => stream.subprotocols = value.to_vec(),
+        b"sec-websocket-extensions" => stream.extensions = value.to_vec(),
         _ => {}
     }
     0
@@ -335,6 +433,11 @@ unsafe extern "C" fn on_data(
     // SAFETY: nghttp2 passes our user data.
     let state = unsafe { state(user) };
     let keeps = state.keeps_bodies;
+    if let Some(websocket) = state.websocket.as_mut().filter(|websocket| websocket.id == id) {
+        // SAFETY: nghttp2 passes as many bytes as it says.
+        websocket.received.extend_from_slice(unsafe { slice::from_raw_parts(data, length) });
+        return 0;
+    }
     if let Some(stream) = state.streams.get_mut(&id) {
         stream.length += length as u64;
         if keeps && length > 0 && stream.length <= MOST_KEPT_BYTES {
@@ -352,19 +455,28 @@ unsafe extern "C" fn on_frame(
 ) -> c_int {
     // SAFETY: nghttp2 passes a frame, whose head is always there, and our user data.
     let (state, head) = unsafe { (state(user), (*frame).hd) };
-    let carries = [ng::NGHTTP2_HEADERS, ng::NGHTTP2_DATA].contains(&u32::from(head.type_));
-    if carries
-        && u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0
-        && state.streams.contains_key(&head.stream_id)
-    {
-        state.complete.push(head.stream_id);
+    let (id, kind) = (head.stream_id, u32::from(head.type_));
+    let carries = [ng::NGHTTP2_HEADERS, ng::NGHTTP2_DATA].contains(&kind);
+    let is_last = carries && u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0;
+    let asks = |stream: &Stream| stream.protocol == b"websocket";
+    if state.websocket.is_none() && kind == ng::NGHTTP2_HEADERS && state.streams.get(&id).is_some_and(asks) {
+        state.websocket = Some(Box::new(WebSocketStream::of(id)));
+    }
+    if let Some(websocket) = state.websocket.as_mut().filter(|websocket| websocket.id == id) {
+        websocket.hears_end |= is_last;
+    } else if is_last && state.streams.contains_key(&id) {
+        state.complete.push(id);
     }
     0
 }
 
 unsafe extern "C" fn on_close(_session: *mut ng::nghttp2_session, id: i32, _code: u32, user: *mut c_void) -> c_int {
     // SAFETY: nghttp2 passes our user data.
-    unsafe { state(user) }.streams.remove(&id);
+    let state = unsafe { state(user) };
+    state.streams.remove(&id);
+    if let Some(websocket) = state.websocket.as_mut().filter(|websocket| websocket.id == id) {
+        websocket.is_sent = true;
+    }
     0
 }
 
@@ -394,6 +506,37 @@ unsafe extern "C" fn read_body(
         if answer.sent == answer.body.len() {
             *flags |= ng::NGHTTP2_DATA_FLAG_EOF;
         }
+    }
+    length as isize
+}
+
+unsafe extern "C" fn read_messages(
+    _session: *mut ng::nghttp2_session,
+    _id: i32,
+    buffer: *mut u8,
+    most: usize,
+    flags: *mut u32,
+    _source: *mut ng::nghttp2_data_source,
+    user: *mut c_void,
+) -> ng::nghttp2_ssize {
+    // SAFETY: nghttp2 passes our user data.
+    let Some(websocket) = unsafe { state(user) }.websocket.as_mut() else {
+        return ng::NGHTTP2_ERR_CALLBACK_FAILURE as isize;
+    };
+    let Some(conversation) = websocket.conversation.as_mut() else {
+        return ng::NGHTTP2_ERR_CALLBACK_FAILURE as isize;
+    };
+    let ready = conversation.outgoing();
+    let length = ready.len().min(most);
+    // SAFETY: nghttp2 passes a buffer for `most` bytes and a place for flags.
+    unsafe { ptr::copy_nonoverlapping(ready.as_ptr(), buffer, length) };
+    conversation.left(length);
+    if conversation.has_finished() || conversation.is_over() {
+        websocket.is_sent = true;
+        // SAFETY: as above.
+        unsafe { *flags |= ng::NGHTTP2_DATA_FLAG_EOF };
+    } else if length == 0 {
+        return ng::NGHTTP2_ERR_DEFERRED as isize;
     }
     length as isize
 }

@@ -71,10 +71,15 @@ impl WebSocket {
     }
 }
 
+/// The subprotocol that is chosen of those that are offered; empty for none.
+pub fn first_of(subprotocols: &[u8]) -> &[u8] {
+    subprotocols.split(|&byte| byte == b',').next().unwrap_or_default().trim_ascii()
+}
+
 /// Adds the answer that opens a WebSocket, to a request with this key and these subprotocols, of which the first is chosen.
 pub fn open(key: &[u8], subprotocols: &[u8], deflate: Option<Deflate>, answers: &mut Vec<u8>) {
     answers.extend_from_slice(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n");
-    let first = subprotocols.split(|&byte| byte == b',').next().unwrap_or_default().trim_ascii();
+    let first = first_of(subprotocols);
     if !first.is_empty() {
         answers.extend_from_slice(b"Sec-WebSocket-Protocol: ");
         answers.extend_from_slice(first);

@@ -28,6 +28,8 @@ pub struct Handshake {
     key: String,
     /// What the server has answered so far.
     answer: Vec<u8>,
+    /// How it refuses over HTTP/2, while more of that may come.
+    refusal: Option<String>,
 }
 
 /// The server has opened the connection.
@@ -46,7 +48,7 @@ pub struct Opened {
 /// Why there is no WebSocket.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The server answered with another status than 101. The text says which, where it redirects to, and how its body begins.
+    /// The server answered with another status than 101, or than 200 to 299 over HTTP/2. The text says which, where it redirects to, and how its body begins.
     Status(String),
     /// The server's answer is no valid answer.
     Invalid(String),
@@ -72,7 +74,42 @@ impl Handshake {
     /// A handshake whose key is made of these random bytes.
     #[must_use]
     pub fn new(random: [u8; 16]) -> Self {
-        Self { key: STANDARD.encode(random), answer: Vec::new() }
+        Self { key: STANDARD.encode(random), ..Self::over_http2() }
+    }
+
+    /// A handshake over HTTP/2, which has no key: the answer is for [`Handshake::answered`].
+    #[must_use]
+    pub fn over_http2() -> Self {
+        Self { key: String::new(), answer: Vec::new(), refusal: None }
+    }
+
+    /// The server answered the extended CONNECT with this status, these fields, a line each, and a body that begins like this
+    /// (RFC 8441, 5).
+    ///
+    /// # Errors
+    /// Why there is no WebSocket.
+    pub fn answered(
+        &mut self,
+        status: u16,
+        fields: &[u8],
+        body: &[u8],
+        offered: &[String],
+        deflates: bool,
+    ) -> Result<Opened, Refusal> {
+        let head = [format!("HTTP/2 {status}\n").as_bytes(), fields, b"\n"].concat();
+        let begin = head.len() - fields.len() - 1;
+        let mut parsed = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let Ok(httparse::Status::Complete((_, fields))) = httparse::parse_headers(&head[begin..], &mut parsed) else {
+            return Err(invalid("the server's answer has a field that is none"));
+        };
+        if !(200..300).contains(&status) {
+            let text = refused(status, None, fields, body, 200);
+            self.refusal = Some(text.clone());
+            return Err(Refusal::Status(text));
+        }
+        let deflate = compression(fields, deflates)?;
+        let subprotocol = chosen(fields, offered)?;
+        Ok(Opened { head, subprotocol, deflate, rest: Vec::new() })
     }
 
     /// Appends the request. `request` is all of it but the key, with the blank line that ends it.
@@ -111,7 +148,7 @@ impl Handshake {
                 if body.is_empty() && has_body(status, answer.headers) {
                     return Ok(None);
                 }
-                return Err(Refusal::Status(refused(&answer, body)));
+                return Err(Refusal::Status(refused(status, answer.reason, answer.headers, body, 101)));
             }
             check(answer.headers, &self.key)?;
             let deflate = compression(answer.headers, deflates)?;
@@ -124,12 +161,16 @@ impl Handshake {
     /// Why there is no WebSocket, where the server sends no more: its refusal, if its head has arrived.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
+        if let Some(text) = &self.refusal {
+            return Some(Refusal::Status(text.clone()));
+        }
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut answer = httparse::Response::new(&mut fields);
         let httparse::Status::Complete(length) = answer.parse(&self.answer).ok()? else {
             return None;
         };
-        Some(Refusal::Status(refused(&answer, &self.answer[length..])))
+        let status = answer.code.unwrap_or_default();
+        Some(Refusal::Status(refused(status, answer.reason, answer.headers, &self.answer[length..], 101)))
     }
 }
 
@@ -203,17 +244,17 @@ fn has_body(status: u16, fields: &[httparse::Header<'_>]) -> bool {
     !is_empty && is_framed
 }
 
-/// A refusal in words.
-fn refused(answer: &httparse::Response<'_, '_>, body: &[u8]) -> String {
-    let mut text = format!("status {}", answer.code.unwrap_or_default());
-    if let Some(reason) = answer.reason.filter(|reason| !reason.is_empty()) {
+/// A refusal in words. `right` is the status that opens a WebSocket.
+fn refused(status: u16, reason: Option<&str>, fields: &[httparse::Header<'_>], body: &[u8], right: u16) -> String {
+    let mut text = format!("status {status}");
+    if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
         let _ = write!(text, " {reason}");
     }
-    text.push_str(" in place of 101");
-    if let Some(location) = values(answer.headers, "location").next() {
+    let _ = write!(text, " in place of {right}");
+    if let Some(location) = values(fields, "location").next() {
         let _ = write!(text, ", to {}", String::from_utf8_lossy(location));
     }
-    let chunked = tokens(answer.headers, "transfer-encoding").any(|token| token.eq_ignore_ascii_case(b"chunked"));
+    let chunked = tokens(fields, "transfer-encoding").any(|token| token.eq_ignore_ascii_case(b"chunked"));
     let content = if chunked { first_chunk(body) } else { body };
     let shown: String = String::from_utf8_lossy(&content[..content.len().min(SHOWN)])
         .chars()

@@ -103,3 +103,27 @@ fn what_is_no_right_answer_is_refused() {
     let endless = format!("HTTP/1.1 101 x\r\n{}", "a: b\r\n".repeat(20_000));
     assert!(read(&endless, 999, &[]).is_err());
 }
+
+/// The answer to an extended CONNECT (RFC 8441, 5).
+#[test]
+fn over_http2_a_status_of_success_opens() {
+    let answered = |status, fields: &str, offered: &[&str], deflates| {
+        let offered: Vec<String> = offered.iter().map(|name| (*name).to_owned()).collect();
+        Handshake::over_http2().answered(status, fields.as_bytes(), b"not here", &offered, deflates)
+    };
+    let opened = answered(200, "sec-websocket-protocol: chat\nx: y\n", &["chat"], false).expect("it is right");
+    assert_eq!((opened.subprotocol.as_deref(), opened.deflate), (Some("chat"), None));
+    let opened = answered(204, "sec-websocket-extensions: permessage-deflate\n", &[], true).expect("it is right");
+    assert!(opened.deflate.is_some() && opened.rest.is_empty());
+    let refused = |status, fields: &str| answered(status, fields, &[], false).expect_err("it is refused");
+    assert_eq!(refused(404, "").reason(), "status 404 in place of 200: not here");
+    assert_eq!(refused(301, "location: /ws/\n").reason(), "status 301 in place of 200, to /ws/: not here");
+    let compressed = refused(200, "sec-websocket-extensions: permessage-deflate\n");
+    assert_eq!(compressed.reason(), "the server uses the extension permessage-deflate, which was not offered");
+    assert!(matches!(answered(200, "", &["v1"], false), Err(Refusal::Subprotocol(_))));
+    assert!(matches!(answered(200, "", &[], true), Err(Refusal::Compression(_))));
+    // The body of a refusal may never come.
+    let mut handshake = Handshake::over_http2();
+    assert!(handshake.answered(503, b"", b"", &[], false).is_err());
+    assert_eq!(handshake.refusal(), Some(Refusal::Status("status 503 in place of 200".to_owned())));
+}

@@ -7,9 +7,10 @@ from itertools import chain, product
 from pathlib import PurePath
 
 from redline.errors import UsageError, WrongValueError
-from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
+from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Request, Scenario, Suite, Variant
 from redline.model.load import Replay
 from redline.model.plan import cell_slug
+from redline.model.template import has_placeholders
 from redline.quantities import clip, duration
 from redline.schema.bodies import BODIES
 from redline.schema.document import Document, Path, parse_document
@@ -237,11 +238,13 @@ def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], va
     if not requests:
         return
     stream = f"{requests[0].line} is a conversation"
-    pipelines = any(variant.http == "1.1" for variant in variants)
+    alone = any(request.websocket for request in requests)
+    pipelines = alone or any(variant.http == "1.1" for variant in variants)
     for name, load in loads.items() if pipelines else ():
         if load is not None and (shape := load.load("load", Replay((0,))).shape).depth > 1:
             message = f"{stream}, and requests that are pipelined behind it would wait for its end"
-            sheet.wrong(("loads", name, shape.kind, "depth"), message, "remove `depth`, or load it over HTTP/2")
+            hint = "remove `depth`" if alone else "remove `depth`, or load it over HTTP/2"
+            sheet.wrong(("loads", name, shape.kind, "depth"), message, hint)
     if sheet.document.at(("driver",)) is not None:
         message = f"{stream}, whose messages only redline-engine counts"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests whose answers end")
@@ -249,16 +252,23 @@ def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], va
 
 def _check_websockets(sheet: Sheet, scenarios: Iterable[Scenario], variants: Iterable[Variant]) -> None:
     """Note what servers and a driver cannot do with WebSockets."""
-    requests = (request for scenario in scenarios for request in scenario.requests)
-    opening = next((request for request in requests if request.websocket is not None), None)
+    opened = [(scenario, request) for scenario in scenarios for request in scenario.requests if request.websocket]
+    opening = next((request for _, request in opened), None)
     if opening is None:
         return
-    if any(variant.http == "2" for variant in variants):
-        message = f"{opening.line} is opened over HTTP/1.1 alone, and not over HTTP/2 (RFC 8441)"
-        sheet.wrong(("servers",), message, "leave out `http: 2`, or load requests")
+    alone = next(
+        (request for scenario, request in opened if scenario.journey or _opens_with_placeholders(request)), None
+    )
+    if alone is not None and any(variant.http == "2" for variant in variants):
+        message = f"{alone.line} is a step or has placeholders, and is opened over HTTP/1.1 alone"
+        sheet.wrong(("servers",), message, "leave out `http: 2`, or write values in a scenario of its own")
     if sheet.document.at(("driver",)) is not None:
         message = f"{opening.line} carries messages, which only redline-engine sends"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests")
+
+
+def _opens_with_placeholders(request: Request) -> bool:
+    return any(map(has_placeholders, (request.path, *(value for _, value in request.header_lines))))
 
 
 def _check_bodies(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], variants: Iterable[Variant]) -> None:

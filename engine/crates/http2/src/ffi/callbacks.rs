@@ -176,6 +176,9 @@ unsafe extern "C" fn on_frame(
                     streams.reset(place, (*frame).rst_stream.error_code);
                 }
             }
+            ng::NGHTTP2_SETTINGS if u32::from(head.flags) & ng::NGHTTP2_FLAG_ACK == 0 => {
+                streams(user).is_settled = true;
+            }
             ng::NGHTTP2_GOAWAY => {
                 let frame = (*frame).goaway;
                 streams(user).go_away(frame.last_stream_id, frame.error_code);
@@ -243,6 +246,33 @@ pub unsafe extern "C" fn read_body(
         let unsent = streams(user).unsent(place);
         *flags |= ng::NGHTTP2_DATA_FLAG_NO_COPY;
         if unsent <= most {
+            *flags |= ng::NGHTTP2_DATA_FLAG_EOF;
+        }
+        unsent.min(most) as isize
+    }
+}
+
+/// The same for the stream that carries another protocol: it waits until there is more.
+pub unsafe extern "C" fn read_pipe(
+    _session: *mut ng::nghttp2_session,
+    _stream: i32,
+    _buffer: *mut u8,
+    most: usize,
+    flags: *mut u32,
+    source: *mut ng::nghttp2_data_source,
+    user: *mut c_void,
+) -> ng::nghttp2_ssize {
+    // SAFETY: as for `read_body`.
+    unsafe {
+        let pipe = place_from((*source).ptr).and_then(|place| streams(user).pipe_at(place));
+        let Some(pipe) = pipe else { return ng::NGHTTP2_ERR_CALLBACK_FAILURE as isize };
+        let unsent = pipe.unsent();
+        pipe.is_deferred = unsent == 0 && !pipe.is_ended;
+        if pipe.is_deferred {
+            return ng::NGHTTP2_ERR_DEFERRED as isize;
+        }
+        *flags |= ng::NGHTTP2_DATA_FLAG_NO_COPY;
+        if pipe.is_ended && unsent <= most {
             *flags |= ng::NGHTTP2_DATA_FLAG_EOF;
         }
         unsent.min(most) as isize

@@ -1,9 +1,11 @@
 //! One connection to the target: its requests in flight, its parser, and the bytes to write.
 
+use redline_http2::code_name;
 use redline_wire::{
     Answer, Heads, Malformed, MessageValues, ParsedAnswer, Parser, ReadOptions, Record, StreamSoFar, Unfit,
 };
 
+use super::activity::OpenError;
 use super::continuing::HeldBody;
 use super::glimpse::Glimpse;
 use super::layers::Layers;
@@ -12,7 +14,7 @@ use super::pending::PendingQueue;
 use super::tunnel::Reply;
 use crate::first_failures::Cause;
 use crate::ids::{PendingId, TapeId};
-use crate::sys::random::random_bytes;
+use crate::job::Opening;
 
 /// A server that closes a connection sooner than this after its last answer does not do so because it was idle.
 const QUIET_NS: u64 = 100_000_000;
@@ -373,15 +375,33 @@ impl Connection {
     /// Whether it is a WebSocket that is open, or that the server was asked to open.
     #[inline]
     pub fn speaks_websocket(&self) -> bool {
-        self.layers.as_deref().is_some_and(|layers| layers.websocket.is_some() || layers.handshake.is_some())
+        self.layers
+            .as_deref()
+            .is_some_and(|layers| layers.websocket.is_some() || layers.handshake.is_some() || layers.stream.is_some())
     }
 
-    /// Append the handshake of a WebSocket. `request` is all of it but its key.
+    /// The stream of HTTP/2 that carries a WebSocket.
+    #[inline]
+    pub fn stream_mut(&mut self) -> Option<&mut redline_http2::Tunnel> {
+        self.layers.as_deref_mut()?.stream.as_deref_mut()
+    }
+
+    /// Why a WebSocket ends without a close frame, with the connection.
+    pub fn end_of_websocket(&self) -> String {
+        let gone = self.layers.as_deref().and_then(|layers| layers.stream.as_ref()).and_then(|stream| stream.gone());
+        match gone {
+            Some(code) => format!("the server ended the connection after GOAWAY with {}", code_name(code)),
+            None => "the connection ended without a close frame, before the answer".to_owned(),
+        }
+    }
+
+    /// Ask for a WebSocket.
+    ///
+    /// # Errors
+    /// When its stream cannot be opened.
     #[cold]
-    pub fn ask_websocket(&mut self, request: &[u8]) {
-        let handshake = redline_websocket::Handshake::new(random_bytes());
-        self.outbox.stage(|out| handshake.write(request, out));
-        self.layers.get_or_insert_default().handshake = Some(handshake);
+    pub fn ask_websocket(&mut self, opening: &Opening) -> Result<(), OpenError> {
+        self.layers.get_or_insert_default().ask_websocket(opening, &mut self.outbox)
     }
 
     /// Append frames of a WebSocket.
@@ -393,9 +413,9 @@ impl Connection {
         }
     }
 
-    /// Append bytes that are no request.
-    pub fn stage_bytes(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        self.outbox.stage(write);
+    /// The bytes of requests, while the layers are taken.
+    pub fn outbox_mut(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
     /// The fields that are kept of the answer to a request, which is a stream that has not ended.
@@ -466,7 +486,7 @@ impl Connection {
     /// each other.
     pub fn is_blocked(&self) -> bool {
         match self.layers.as_deref() {
-            Some(layers) => layers.http2.is_none() && !(self.outbox.is_empty() && layers.sealed.is_empty()),
+            Some(layers) => layers.http2.is_none() && (!self.outbox.is_empty() || layers.is_blocked()),
             None => !self.outbox.is_empty(),
         }
     }

@@ -4,7 +4,6 @@ use redline_websocket::{Role, Session};
 use redline_wire::KeptFields;
 
 use super::activity::{Activity, ClientEvent, OpenError};
-use super::pool::refused;
 use super::sending::Client;
 use crate::ids::ConnectionId;
 use crate::io::Io;
@@ -27,16 +26,12 @@ impl<I: Io> Client<I> {
         else {
             return Ok(None);
         };
-        let fed = layers
-            .handshake
-            .as_mut()
-            .map_or(Ok(None), |handshake| handshake.feed(bytes, &websocket.subprotocols, websocket.compression));
-        let opened = match fed {
+        let opened = match layers.feed_handshake(bytes, &websocket) {
             Ok(Some(opened)) => opened,
             waits => {
                 reader.set_layers(layers);
                 self.requests.begin(pending, now_ns);
-                return waits.map(|_| None).map_err(refused);
+                return waits.map(|_| None);
             }
         };
         let asked_ns = self.requests.written_ns(pending);

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use redline_http2::End;
 use redline_traffic::Outcome;
 
 use super::activity::{Activity, ClientEvent};
@@ -9,6 +10,7 @@ use super::connection::Connection;
 use super::glimpse::ended_early;
 use super::http1::{self, AnswersRead, ReadEnd};
 use super::http2;
+use super::layers::outcome_of;
 use super::pool::{NORMAL_CLOSURE, no_websocket};
 use super::sending::Client;
 use super::websocket::{self, MessagesRead};
@@ -33,7 +35,7 @@ impl<I: Io> Client<I> {
         }
         let Some(tls) = reader.tls_mut() else {
             if reader.speaks_websocket() {
-                return self.take_messages(connection, bytes, now_ns, activity);
+                return self.take_websocket(connection, bytes, now_ns, activity);
             }
             return self.take_frames(connection, bytes, now_ns, activity);
         };
@@ -44,7 +46,7 @@ impl<I: Io> Client<I> {
                 if reader.http2().is_some() {
                     self.take_frames(connection, &plain, now_ns, activity);
                 } else if reader.speaks_websocket() {
-                    self.take_messages(connection, &plain, now_ns, activity);
+                    self.take_websocket(connection, &plain, now_ns, activity);
                 } else if !plain.is_empty() {
                     self.take_answers(connection, &plain, more || fed.closed, now_ns, activity);
                 }
@@ -90,8 +92,7 @@ impl<I: Io> Client<I> {
             if reader.is_empty() {
                 return self.pool.ended_idle(connection, false, now_ns);
             }
-            let reason = |_: &Connection| "the connection ended without a close frame, before the answer".to_owned();
-            return self.cut_off(connection, Outcome::Closed, reason, now_ns, activity);
+            return self.cut_off(connection, Outcome::Closed, Connection::end_of_websocket, now_ns, activity);
         }
         let read = http1::read_end(reader, &mut self.requests, now_ns, activity);
         self.act_on(connection, &read, false, now_ns, activity);
@@ -137,16 +138,54 @@ impl<I: Io> Client<I> {
         }
     }
 
-    /// Read the messages on a WebSocket, and write the frames that they require in return. Requests of HTTP pay nothing for it.
+    /// Read what arrived on a connection that is a WebSocket, or becomes one. Requests of HTTP pay nothing for it.
     #[inline(never)]
-    fn take_messages(&mut self, connection: ConnectionId, bytes: &[u8], now_ns: u64, activity: &mut Activity) {
-        if self.pool.connection(connection).handshake().is_some() {
-            return match self.listen(connection, bytes, now_ns, activity) {
+    fn take_websocket(&mut self, connection: ConnectionId, bytes: &[u8], now_ns: u64, activity: &mut Activity) {
+        let reader = self.pool.connection_mut(connection);
+        if reader.handshake().is_some() {
+            match self.listen(connection, bytes, now_ns, activity) {
                 Ok(Some(rest)) => self.take_messages(connection, &rest, now_ns, activity),
                 Ok(None) => {}
-                Err(why) => self.fail(connection, why.outcome(), |_| why.to_string(), now_ns, activity),
-            };
+                Err(why) => return self.fail(connection, why.outcome(), |_| why.to_string(), now_ns, activity),
+            }
+        } else if let Some(stream) = reader.stream_mut() {
+            let mut carried = std::mem::take(&mut self.carried);
+            carried.clear();
+            let end = stream.feed(bytes, &mut carried);
+            self.take_messages(connection, &carried, now_ns, activity);
+            self.carried = carried;
+            if let Err(end) = end
+                && self.pool.is_open(connection)
+            {
+                return self.stopped(connection, &end, now_ns, activity);
+            }
+        } else {
+            return self.take_messages(connection, bytes, now_ns, activity);
         }
+        // HTTP/2 answers frames, and opens its windows again.
+        if self.pool.is_open(connection) && self.pool.connection_mut(connection).stream_mut().is_some() {
+            self.write(connection, now_ns, activity);
+            if self.pool.is_open(connection) {
+                self.pool.settle(connection);
+            }
+        }
+    }
+
+    /// The stream of an open WebSocket has ended without a close frame.
+    fn stopped(&mut self, connection: ConnectionId, end: &End, now_ns: u64, activity: &mut Activity) {
+        let reader = self.pool.connection(connection);
+        if reader.is_empty() {
+            return self.pool.ended_idle(connection, true, now_ns);
+        }
+        let why = |_: &Connection| match end {
+            End::Ended => "the stream ended without a close frame, before the answer".to_owned(),
+            _ => end.to_string(),
+        };
+        self.fail(connection, outcome_of(end), why, now_ns, activity);
+    }
+
+    /// Read the messages on a WebSocket, and write the frames that they require in return.
+    fn take_messages(&mut self, connection: ConnectionId, bytes: &[u8], now_ns: u64, activity: &mut Activity) {
         let reader = self.pool.connection_mut(connection);
         let Some(mut layers) = reader.take_layers() else {
             return;

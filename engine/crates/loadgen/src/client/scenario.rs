@@ -12,7 +12,7 @@ use super::outbox::Tape;
 use super::visitors::{VisitorValues, Visitors};
 use super::websocket;
 use crate::ids::{GlobalWorkerId, PendingId, TapeId};
-use crate::job::{Job, Stream, WebSocket};
+use crate::job::{Job, Opening, Request, Stream, WebSocket};
 use crate::request::DueRequest;
 
 pub struct Scenario {
@@ -207,20 +207,22 @@ impl Scenario {
     /// Put the handshake of a WebSocket on a connection, with its values.
     #[cold]
     fn ask_websocket(&mut self, request: usize, connection: &mut Connection) -> Result<(), Unwritable> {
-        let template = &self.job.requests[request].template;
-        self.message.clear();
-        if let Some(fixed) = template.fixed() {
-            self.message.extend_from_slice(fixed);
+        let Request { template, websocket, .. } = &self.job.requests[request];
+        let varying;
+        let opening = if let Some(fixed) = websocket.as_ref().and_then(|websocket| websocket.opening.as_ref()) {
+            fixed
         } else {
+            self.message.clear();
             let draws = &mut self.draws;
             let rendered = match self.visitors.as_deref_mut() {
                 None => template.render(&mut self.message, draws),
                 Some(visitors) => template.render(&mut self.message, &mut VisitorValues { draws, visitors }),
             };
             rendered.map_err(|why| Unwritable::Value(why.to_string()))?;
-        }
-        connection.ask_websocket(&self.message);
-        Ok(())
+            varying = Opening::Upgrade(Arc::from(self.message.as_slice()));
+            &varying
+        };
+        connection.ask_websocket(opening).map_err(|why| Unwritable::Value(why.to_string()))
     }
 
     /// The WebSocket of a request.

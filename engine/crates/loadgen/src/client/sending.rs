@@ -34,6 +34,8 @@ pub struct Client<I> {
     pub(super) heads: Heads,
     /// Decrypted bytes.
     pub(super) plain: Vec<u8>,
+    /// Bytes of a WebSocket that a stream of HTTP/2 carried.
+    pub(super) carried: Vec<u8>,
     pub(super) http2_events: Vec<redline_http2::Event>,
     connects_at_once: usize,
     timeout_ns: u64,
@@ -63,6 +65,7 @@ impl<I: Io> Client<I> {
             requests: Requests::new(scenario),
             heads: Heads::new(),
             plain: Vec::new(),
+            carried: Vec::new(),
             http2_events: Vec::new(),
             timeout_ns: job.timeout_ns,
             expires_from_ns: 0,

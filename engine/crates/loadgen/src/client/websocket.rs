@@ -12,6 +12,8 @@ use super::streams::{Fate, untimed};
 
 /// The status with which a WebSocket is opened, which a check shows.
 pub const SWITCHING_PROTOCOLS: u16 = 101;
+/// The same over HTTP/2.
+const CONNECTED: u16 = 200;
 
 /// The result of reading the messages on a connection.
 pub struct MessagesRead {
@@ -43,9 +45,10 @@ pub fn read(
     now_ns: u64,
     activity: &mut Activity,
 ) -> MessagesRead {
-    let Layers { websocket: Some(session), record, head, greeting_left, .. } = layers else {
+    let Layers { websocket: Some(session), record, head, greeting_left, stream, .. } = layers else {
         return MessagesRead { any: false, end: ReadEnd::AllRead };
     };
+    let status = if stream.is_some() { CONNECTED } else { SWITCHING_PROTOCOLS };
     let mut any = false;
     let is_closing = session.is_closing();
     let end = loop {
@@ -69,14 +72,14 @@ pub fn read(
                     requests.end_stream(pending, connection, head, now_ns, activity);
                     if let Some(mut record) = record.take() {
                         record.data(payload);
-                        activity.recorded = Some((recorded(payload), record));
+                        activity.recorded = Some((recorded(status, payload), record));
                     }
                     break ReadEnd::Enough;
                 }
                 let pending = requests.remove(pending, Fate::Complete, connection, now_ns, activity);
                 if let Some(mut record) = record.take() {
                     record.data(payload);
-                    activity.recorded = Some((recorded(payload), record));
+                    activity.recorded = Some((recorded(status, payload), record));
                 }
                 requests.judge_message(&pending, kind, payload, now_ns, activity);
             }
@@ -110,9 +113,9 @@ pub fn read(
 }
 
 /// The message that answers a check.
-fn recorded(payload: &[u8]) -> Answer {
+fn recorded(status: u16, payload: &[u8]) -> Answer {
     Answer {
-        status: SWITCHING_PROTOCOLS,
+        status,
         grpc_status: None,
         body_length: payload.len() as u64,
         body_sha256: None,

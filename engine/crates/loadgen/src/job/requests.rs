@@ -303,7 +303,7 @@ impl RawRequest {
         }
         let others = [
             ("the steps of a journey, unless it listens", journey.is_some() && !listens),
-            ("HTTP/2", target.http == Http::V2),
+            ("the steps of a journey over HTTP/2", journey.is_some() && target.http == Http::V2),
             ("a method other than GET", self.method != "GET"),
             ("a stream of events", self.stream.is_some() && !listens),
             ("a timestamp", self.timestamp.is_some() && !listens),
@@ -337,7 +337,7 @@ impl RawRequest {
             None => Names::picks(picks),
         };
         if let Some(websocket) = &self.websocket {
-            websocket.add_headers(&within("websocket"), &mut headers)?;
+            websocket.add_headers(&within("websocket"), target.http, &mut headers)?;
         }
         // The body of a request is that of the message, once the WebSocket is open.
         let (body, message) =
@@ -386,7 +386,7 @@ impl RawRequest {
         })?;
         let websocket = match (self.websocket, message) {
             (Some(websocket), Some(message)) => {
-                Some(Arc::new(websocket.check(&within("websocket"), &template, message, &names)?))
+                Some(Arc::new(websocket.check(&within("websocket"), target.http, &template, message, &names)?))
             }
             _ => None,
         };

@@ -7,7 +7,7 @@ use redline_websocket::{DEFLATE_OFFER, Kind, MOST_MESSAGE_BYTES};
 use redline_wire::{Body, Names, Payload, Template};
 use serde::Deserialize;
 
-use super::bad;
+use super::{Http, bad};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,8 +43,8 @@ enum RawAnswer {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent, and all combinations occur")]
 pub struct WebSocket {
-    /// The request of the handshake, without its key; `None` where it varies, as it may for users who listen.
-    pub handshake: Option<Arc<[u8]>>,
+    /// `None` where it varies, as it may in HTTP/1.1 for users who listen.
+    pub opening: Option<Opening>,
     /// The subprotocols that are offered.
     pub subprotocols: Vec<String>,
     /// The user only listens: each request opens a connection of its own, whose messages are a stream.
@@ -61,14 +61,40 @@ pub struct WebSocket {
     pub compression: bool,
 }
 
+/// A name and a value.
+type Field = (Box<[u8]>, Box<[u8]>);
+
+/// The request that opens a WebSocket.
+#[derive(Clone, Debug)]
+pub enum Opening {
+    /// In HTTP/1.1: an upgrade, without its key.
+    Upgrade(Arc<[u8]>),
+    /// In HTTP/2: the fields of an extended CONNECT.
+    Connect(Arc<[Field]>),
+}
+
+impl Opening {
+    /// The request that this template of a GET is made into; `None` if it varies.
+    fn of(template: &Template) -> Option<Self> {
+        if let Some(bytes) = template.fixed() {
+            return Some(Self::Upgrade(Arc::clone(bytes)));
+        }
+        let fields = template.fixed_fields()?.iter().flat_map(|(name, value)| match name {
+            b":method" => [Some((name, &b"CONNECT"[..])), Some((b":protocol", b"websocket"))],
+            _ => [Some((name, value)), None],
+        });
+        Some(Self::Connect(fields.flatten().map(|(name, value)| (name.into(), value.into())).collect()))
+    }
+}
+
 impl RawWebSocket {
     /// Whether a user only listens.
     pub fn listens(&self) -> bool {
         matches!(self.answer, RawAnswer::Listen)
     }
 
-    /// Add the headers of the handshake (RFC 6455, 4.1).
-    pub fn add_headers(&self, field: &str, headers: &mut Vec<(String, String)>) -> Result<(), EngineError> {
+    /// Add the headers of the handshake (RFC 6455, 4.1), or of that over HTTP/2 (RFC 8441, 5).
+    pub fn add_headers(&self, field: &str, http: Http, headers: &mut Vec<(String, String)>) -> Result<(), EngineError> {
         let is_own = |name: &str| ["connection", "upgrade"].contains(&name) || name.starts_with("sec-websocket-");
         if let Some((name, _)) = headers.iter().find(|(name, _)| is_own(&name.to_ascii_lowercase())) {
             let message = format!("the handshake sets the header {name}");
@@ -81,8 +107,10 @@ impl RawWebSocket {
             return Err(bad(&format!("{field}.subprotocols"), &message, "names have visible ASCII without commas"));
         }
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
-        add("Connection", "Upgrade");
-        add("Upgrade", "websocket");
+        if http == Http::V1 {
+            add("Connection", "Upgrade");
+            add("Upgrade", "websocket");
+        }
         add("Sec-WebSocket-Version", "13");
         if !self.subprotocols.is_empty() {
             add("Sec-WebSocket-Protocol", &self.subprotocols.join(", "));
@@ -97,15 +125,20 @@ impl RawWebSocket {
     pub fn check(
         self,
         field: &str,
+        http: Http,
         template: &Template,
         message: Body,
         names: &Names<'_>,
     ) -> Result<WebSocket, EngineError> {
-        let handshake = template.fixed().cloned();
+        let opening = Opening::of(template);
         let listens = self.listens();
-        if handshake.is_none() && !listens {
+        if opening.is_none() && !listens {
             let message = "a connection is opened once for many messages, so its path and headers have no placeholders";
             return Err(bad(field, message, "write values in their place"));
+        }
+        if opening.is_none() && http == Http::V2 {
+            let message = "the path and headers of a WebSocket over HTTP/2 have no placeholders";
+            return Err(bad(field, message, "write values in their place, or load it over HTTP/1.1"));
         }
         let message = Payload::compile(message, names)
             .map_err(|why| bad(field, &why.to_string(), "see docs/reference/engine-protocol.md for placeholders"))?;
@@ -125,7 +158,7 @@ impl RawWebSocket {
             }
         }
         Ok(WebSocket {
-            handshake,
+            opening,
             subprotocols: self.subprotocols,
             listens,
             sends: self.message.is_some(),

@@ -39,3 +39,4 @@ mod surplus;
 mod traces;
 mod websocket_steps;
 mod websockets;
+mod websockets_http2;

@@ -1,4 +1,5 @@
-use redline_http2::{BodyOptions, Event, KeptBody, Session};
+use redline_http2::{BodyOptions, End, Event, KeptBody, Session, Tunnel};
+use redline_websocket::{Event as WebSocketEvent, Kind, Role, Session as WebSocketSession};
 
 use crate::agenda::Due;
 use crate::conversation::{Conversation, Release, Respondent};
@@ -41,7 +42,8 @@ impl Respondent for &mut Mirror {
     }
 
     fn release(&mut self, stream: i32, head: usize, body: usize) -> Release {
-        assert_eq!(head, 0);
+        // The echo of a message is a head.
+        assert_eq!(head > 0, stream == 0);
         self.answers.push((stream, body));
         if self.now { Release::Now } else { Release::Later }
     }
@@ -202,4 +204,123 @@ fn bytes_that_are_not_http_2_end_the_connection() {
     assert!(!server.has_finished());
     server.left(server.outgoing().len());
     assert!(server.has_finished());
+}
+
+/// A client that opens a WebSocket on a stream, and what it received on it.
+struct Listener {
+    tunnel: Tunnel,
+    session: WebSocketSession,
+    server: Conversation,
+    mirror: Mirror,
+    received: Vec<u8>,
+    end: Result<(), End>,
+}
+
+impl Listener {
+    fn new(mirror: Mirror) -> Self {
+        let mut listener = Self {
+            tunnel: Tunnel::new().expect("a session"),
+            session: WebSocketSession::new(Role::Client, 1),
+            server: Conversation::new(),
+            mirror,
+            received: Vec::new(),
+            end: Ok(()),
+        };
+        listener.talk();
+        assert_eq!(listener.tunnel.may_connect(), Ok(true));
+        let fields: [(&[u8], &[u8]); 6] = [
+            (b":method", b"CONNECT"),
+            (b":protocol", b"websocket"),
+            (b":scheme", b"http"),
+            (b":authority", b"127.0.0.1"),
+            (b":path", b"/chat"),
+            (b"sec-websocket-protocol", b"v2, v1"),
+        ];
+        listener.tunnel.connect(&fields).expect("there is room");
+        listener.talk();
+        let answer = listener.tunnel.answer().expect("an answer");
+        assert_eq!((answer.status, &answer.fields[..]), (200, &b"sec-websocket-protocol: v2\n"[..]));
+        listener
+    }
+
+    fn talk(&mut self) {
+        loop {
+            let mut bytes = Vec::new();
+            self.tunnel.output(&mut bytes, usize::MAX >> 1);
+            self.server.receive(&bytes, &mut self.mirror);
+            self.server.refill();
+            let answer = self.server.outgoing().to_vec();
+            if bytes.is_empty() && answer.is_empty() {
+                return;
+            }
+            self.server.left(answer.len());
+            if self.end.is_ok() {
+                self.end = self.tunnel.feed(&answer, &mut self.received);
+            }
+        }
+    }
+
+    fn send(&mut self, text: &str) {
+        let mut bytes = Vec::new();
+        self.session.write(Kind::Text, text.as_bytes(), &mut bytes);
+        self.tunnel.send(&bytes, false);
+        self.talk();
+    }
+
+    /// The texts that came; a close frame is its code.
+    fn texts(&mut self) -> Vec<String> {
+        let (received, mut texts) = (std::mem::take(&mut self.received), Vec::new());
+        let mut rest = &received[..];
+        while let Some(event) = self.session.next(&mut rest).expect("the server keeps the rules") {
+            match event {
+                WebSocketEvent::Message(_, text) => texts.push(String::from_utf8(text.to_vec()).expect("text")),
+                WebSocketEvent::Close(close) => texts.push(format!("{:?}", close.code)),
+                WebSocketEvent::Ping | WebSocketEvent::Pong => {}
+            }
+        }
+        texts
+    }
+}
+
+#[test]
+fn messages_on_a_stream_are_echoed_as_they_are_released() {
+    let mut listener = Listener::new(Mirror::default());
+    listener.send("one");
+    listener.send("two");
+    assert_eq!(listener.texts(), [""; 0]);
+    let [(0, first), (0, second)] = listener.mirror.answers[..] else { panic!("{:?}", listener.mirror.answers) };
+    assert_eq!((first, second), (0, 0), "an echo is a head");
+    let echo = "xone".len() + 1;
+    for expected in ["one", "two"] {
+        listener.server.release(&due(0, echo, true));
+        listener.talk();
+        assert_eq!(listener.texts(), [expected]);
+    }
+    let mut bytes = Vec::new();
+    listener.session.write_close(Some(1000), &mut bytes);
+    listener.tunnel.send(&bytes, true);
+    listener.talk();
+    assert_eq!((listener.texts(), &listener.end), (vec!["Some(1000)".to_owned()], &Err(End::Ended)));
+    assert!(listener.server.has_finished());
+}
+
+#[test]
+fn a_websocket_on_a_stream_ends_after_its_messages() {
+    for (silent, last) in [(false, vec!["b".to_owned(), "Some(1001)".to_owned()]), (true, vec!["b".to_owned()])] {
+        let endings = Endings { after: Some(2), silent };
+        let mut listener = Listener::new(Mirror { now: true, endings, ..Mirror::default() });
+        listener.send("a");
+        assert_eq!((listener.texts(), &listener.end), (vec!["a".to_owned()], &Ok(())));
+        listener.send("b");
+        assert_eq!((listener.texts(), &listener.end), (last, &Err(End::Ended)));
+        assert!(listener.server.has_finished());
+    }
+}
+
+#[test]
+fn a_reset_of_a_websocket_on_a_stream_ends_the_connection() {
+    let mut listener = Listener::new(Mirror { now: true, resets: true, ..Mirror::default() });
+    assert!(!listener.server.is_reset());
+    listener.send("a");
+    assert!(listener.server.is_reset());
 }

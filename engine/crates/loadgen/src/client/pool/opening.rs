@@ -14,7 +14,7 @@ use crate::ids::ConnectionId;
 use crate::io::{Event, Io};
 use crate::job::Http;
 use crate::stop::Stop;
-use crate::sys::random::{random_bytes, random_number};
+use crate::sys::random::random_number;
 use crate::sys::time::now_ns;
 
 /// How many connections are opened concurrently, so that a server's backlog does not overflow.
@@ -199,7 +199,12 @@ impl<I: Io> Pool<I> {
                 Err(error) => return OpeningProgress::Failed(OpenError::Tls(error.to_string())),
             }
         }
-        if self.target.http == Http::V2 {
+        if self.target.http == Http::V2 && self.has_websockets {
+            match redline_http2::Tunnel::new() {
+                Ok(stream) => layers.stream = Some(Box::new(stream)),
+                Err(error) => return OpeningProgress::Failed(OpenError::Connect(io::Error::other(error.to_string()))),
+            }
+        } else if self.target.http == Http::V2 {
             match redline_http2::Session::new() {
                 Ok(mut session) => {
                     if let Some(keeps) = self.records {
@@ -211,9 +216,9 @@ impl<I: Io> Pool<I> {
             }
         }
         let has_tls = layers.tls.is_some();
-        let asks_websocket = self.websocket.is_some() && !has_tls;
-        if asks_websocket {
-            self.ask_websocket(connection, &mut layers, now_ns);
+        let asks_websocket = self.opens_websocket() && !has_tls;
+        if asks_websocket && let Err(why) = self.ask_websocket(connection, &mut layers, now_ns) {
+            return OpeningProgress::Failed(why);
         }
         if has_tls || asks_websocket || layers.http2.is_some() {
             self.connection_mut(connection).set_layers(Box::new(layers));
@@ -225,33 +230,56 @@ impl<I: Io> Pool<I> {
         if has_tls || asks_websocket { OpeningProgress::Pending } else { OpeningProgress::Done }
     }
 
-    /// Ask for a WebSocket.
-    fn ask_websocket(&mut self, connection: ConnectionId, layers: &mut Layers, now_ns: u64) {
-        let Some(request) = self.websocket.as_ref().and_then(|websocket| websocket.handshake.clone()) else {
-            return;
+    /// Whether each connection becomes a WebSocket before its first request, or could over HTTP/2.
+    fn opens_websocket(&self) -> bool {
+        self.websocket.is_some() || self.has_websockets && self.target.http == Http::V2
+    }
+
+    /// Ask for a WebSocket. Over HTTP/2 this waits for the server's SETTINGS, which have to allow it. Returns whether nothing is
+    /// left to ask: a user who listens asks later.
+    fn ask_websocket(&mut self, connection: ConnectionId, layers: &mut Layers, now_ns: u64) -> Result<bool, OpenError> {
+        if let Some(stream) = &layers.stream
+            && !stream.may_connect()?
+        {
+            layers.handshake = Some(WebSocketHandshake::over_http2());
+            return Ok(false);
+        }
+        let Some(opening) = self.websocket.as_ref().and_then(|websocket| websocket.opening.clone()) else {
+            layers.handshake = None;
+            return Ok(true);
         };
-        let handshake = WebSocketHandshake::new(random_bytes());
-        self.connection_mut(connection).stage_bytes(|out| handshake.write(&request, out));
-        layers.handshake = Some(handshake);
         layers.handshake_since_ns = now_ns;
+        layers.ask_websocket(&opening, self.connection_mut(connection).outbox_mut())?;
+        Ok(false)
     }
 
     /// The server answers the handshake of a WebSocket. Returns whether it is open.
     fn open_websocket(
         &mut self,
+        connection: ConnectionId,
         layers: &mut Layers,
         bytes: &[u8],
         now_ns: u64,
         activity: &mut Activity,
     ) -> Result<bool, OpenError> {
-        let (Some(websocket), Some(handshake)) = (&self.websocket, &mut layers.handshake) else {
+        if let Some(stream) = layers.stream.as_mut().filter(|stream| !stream.has_asked()) {
+            stream.feed(bytes, &mut Vec::new())?;
+            return self.ask_websocket(connection, layers, now_ns);
+        }
+        let Some(websocket) = &self.websocket else {
             return Ok(false);
         };
         if let Some(session) = &mut layers.websocket {
-            return greeted(session, &mut layers.greeting_left, &mut layers.handshake, bytes);
+            let (left, handshake) = (&mut layers.greeting_left, &mut layers.handshake);
+            let Some(stream) = &mut layers.stream else {
+                return greeted(session, left, handshake, bytes);
+            };
+            let mut payload = Vec::new();
+            let end = stream.feed(bytes, &mut payload);
+            let is_open = greeted(session, left, handshake, &payload)?;
+            return Ok(end.map(|()| is_open)?);
         }
-        let Some(opened) = handshake.feed(bytes, &websocket.subprotocols, websocket.compression).map_err(refused)?
-        else {
+        let Some(opened) = layers.feed_handshake(bytes, websocket)? else {
             return Ok(false);
         };
         let ns = now_ns.saturating_sub(layers.handshake_since_ns);
@@ -301,7 +329,7 @@ impl<I: Io> Pool<I> {
         let malformed = |why: redline_http2::Error| OpenError::Connect(io::Error::other(why.to_string()));
         let Some(tls) = &mut layers.tls else {
             if layers.handshake.is_some() {
-                return self.open_websocket(layers, bytes, now_ns, activity);
+                return self.open_websocket(connection, layers, bytes, now_ns, activity);
             }
             // The SETTINGS of HTTP/2 may arrive before the first request.
             let fed = layers.http2.as_mut().map_or(Ok(()), |http2| http2.feed(bytes, &mut Vec::new()));
@@ -314,7 +342,7 @@ impl<I: Io> Pool<I> {
         }
         if layers.handshake.is_some() {
             let plain = std::mem::take(&mut self.plain);
-            let opened = self.open_websocket(layers, &plain, now_ns, activity);
+            let opened = self.open_websocket(connection, layers, &plain, now_ns, activity);
             self.plain = plain;
             return match (opened, &layers.handshake) {
                 (Ok(false), Some(handshake)) if fed.closed => {
@@ -337,9 +365,17 @@ impl<I: Io> Pool<I> {
             let ns = now_ns.saturating_sub(layers.handshake_since_ns);
             activity.events.push(ClientEvent::Handshake(Handshake { ns, resumed: tls.resumed() }));
         }
-        if fed.handshake_done_now && self.websocket.is_some() {
-            self.ask_websocket(connection, layers, now_ns);
-            return Ok(false);
+        if fed.handshake_done_now && self.opens_websocket() {
+            let has_asked = self.ask_websocket(connection, layers, now_ns)?;
+            // SETTINGS may arrive with the last bytes of the handshake.
+            let plain = std::mem::take(&mut self.plain);
+            let opened = if layers.stream.is_some() && !plain.is_empty() {
+                self.open_websocket(connection, layers, &plain, now_ns, activity)
+            } else {
+                Ok(has_asked)
+            };
+            self.plain = plain;
+            return opened;
         }
         // SETTINGS may arrive with the last bytes of the handshake.
         if let Some(http2) = &mut layers.http2 {
