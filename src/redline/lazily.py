@@ -15,6 +15,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +32,16 @@ else:
 
 
 _IMPORT = re.compile(r"^    from (redline\.[\w.]+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
+
+
+class LateModule(ModuleType):
+    """A module that is imported when a name of it is first used: `np = LateModule("numpy")`."""
+
+    def __getattr__(self, name: str) -> object:
+        """What the module has by the name. Raises AttributeError and ImportError."""
+        value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
 
 
 def offered(package: str) -> Callable[[str], object]:

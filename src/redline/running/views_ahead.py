@@ -1,13 +1,15 @@
 """What is needed once a load has ended, from what all uses upward: it is imported while the server warms up."""
 
 OF_RESULTS = (
-    "redline.render.terminal",  # first: panels need it at once
+    "numpy",  # first: intervals are read with it
+    "redline.render.terminal",  # panels need it at once
     "redline.report.histogram",
     "redline.model.traffic:Counts",
     "redline.model.traffic:Interval",
     "redline.model.traffic:Traffic",
     "redline.model.recording:Series",
     "redline.model.recording:CpuOwner",
+    "redline.model.recording:Recording",
     "redline.model.finding:Finding",
     "pydantic.dataclasses",
     "redline.findings.table",
