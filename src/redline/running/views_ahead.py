@@ -56,6 +56,7 @@ OF_VIEWS = (
 """What judges a run and writes its views."""
 
 OF_DUETS = (
+    "redline.model.duet:DuetBlock",  # first: each block of the measurement is one
     *OF_VIEWS,
     "redline.model.duet:DuetTraffic",
     "redline.model.duet:DuetRecording",
@@ -67,3 +68,12 @@ OF_DUETS = (
     "redline.model.timeline:DuetTimeline",
 )
 """The same of a run with duets."""
+
+OF_SEARCHES = (
+    *OF_VIEWS,
+    "redline.model.limits:LimitAnswer",
+    "redline.model.limits:LimitReport",
+    "redline.render.csvfile",
+    "redline.render.markdown",
+)
+"""The same of a search: the first load of a start warms it up."""
