@@ -121,8 +121,8 @@ def to_first_s(command: list[str]) -> float:
         began_ns = time.time_ns()
         taken(Invocation([*command, "-o", f"{folder}/run"]))
         store = RunStore(Path(folder) / "run")
-        loads = [made.traffic for made in (*store.recordings(), *store.duets()) if made.traffic is not None]
-        return (min(traffic.epoch_unix_ns for traffic in loads) - began_ns) / 1e9
+        loads = (*(made.traffic for made in store.recordings()), *(made.traffic for made in store.duets()))
+        return (min(traffic.epoch_unix_ns for traffic in loads if traffic is not None) - began_ns) / 1e9
 
 
 def first_loads(url: str, other: str, suite: Path) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ them takes as long as importing a small module, and a command uses a third of th
 import dataclasses
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -42,6 +42,11 @@ class LateModule(ModuleType):
         value = getattr(import_module(self.__name__), name)
         setattr(self, name, value)
         return value
+
+
+def late(package: str, *names: str) -> Iterator[LateModule]:
+    """Yield modules of a package that are imported when they are first used."""
+    return (LateModule(f"{package}.{name}") for name in names)
 
 
 def offered(package: str) -> Callable[[str], object]:

@@ -4,6 +4,8 @@ A file counts only for the recordings, the plan's part and the rules that its ke
 Anything else in its place is as good as nothing, and so is a folder that cannot be written.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -11,13 +13,20 @@ from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pydantic
 
-from redline.analysis.judging import CellTask
-from redline.analysis.stored_cell import EncodedCell
 from redline.files import read_regular
+from redline.lazily import LateModule
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from redline.analysis.judging import CellTask
+    from redline.analysis.stored_cell import EncodedCell
+else:
+    np = LateModule("numpy")
 
 FOLDER = "judged"
 _FORMAT = "redline.judged/1"
