@@ -106,6 +106,24 @@ def test_a_load_does_not_import_what_it_does_not_use() -> None:
         import_module(f"redline.{name}")
 
 
+@pytest.mark.parametrize("command", ["ab", "run"])
+def test_servers_are_compared_before_what_judges_them_is_imported(command: str) -> None:
+    script = "import sys; from redline.cli.main import leave_out_plugins; leave_out_plugins(); "
+    script += (
+        f"import redline.cli.commands.{command}, redline.running.duet, redline.running.executors; print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    judging = {
+        "analysis.compare",
+        "analysis.results",
+        "findings.rules",
+        "model.report",
+        "report.single",
+        "stats.samples",
+    }
+    assert not {"numpy", *(f"redline.{name}" for name in judging)} & set(done.stdout.split())
+
+
 def test_pydantic_finds_what_it_wants_besides_plugins() -> None:
     script = (
         "from redline.cli.main import leave_out_plugins; leave_out_plugins(); import pydantic; "

@@ -71,8 +71,8 @@ def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: Trial
     for round_, planned in groupby(plan.steps, key=lambda step: step.round):
         steps = tuple(planned)
         left = tuple(step for step in steps if step.position not in done)
-        # Ask before each further round, since a session may have been cut off before it asked; never within a round.
-        if auto and known is None and round_ > 0 and left == steps:
+        # Ask before each round, since a session may have been cut off before it asked; never within a round.
+        if auto and known is None and left == steps:
             known = decide(kept.run)
             if known is not None:
                 store.save_enough(known)

@@ -35,7 +35,7 @@ from redline.quantities import duration
 from redline.running.assembly import Workbench, hosts_by_name
 from redline.running.manifests import Source, new_manifest
 from redline.running.quiet import Quiet
-from redline.running.rounds import Decide, decide_by, run_trials
+from redline.running.rounds import decide_by, run_trials
 from redline.running.same_builds import same_builds
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore, capacity_store
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from redline.analysis import results, unanswered, undecided
     from redline.analysis.undecided import Undecided
     from redline.launching import touched
-    from redline.model import Environment, Report, Run
+    from redline.model import Enough, Environment, Report, Run
 else:  # what judges, and what only comparisons of revisions need: the first load begins without it
     results, unanswered, undecided = late("redline.analysis", "results", "unanswered", "undecided")
     touched = LateModule("redline.launching.touched")
@@ -271,7 +271,12 @@ class RunSession:
             plan = store.manifest().plan
             growing = cache(lambda: results.GrowingRun())  # noqa: PLW0108 - nothing of the module is used before
             with self.listener.trials(plan, len(store.positions())) as listener:
-                decide: Decide = partial(decide_by, growing, listener) if decides else _never_enough
+
+                def decide(run: Run) -> Enough | None:
+                    """The first round is made in any case, and all that were planned because something is undecided."""
+                    is_begun = run.recordings or run.duets
+                    return decide_by(growing, listener, run) if decides and is_begun else None
+
                 before: Callable[[], None] = (
                     _at_once if quiet is None else partial(quiet.wait, listener.waiting, listener.waited)
                 )
@@ -282,10 +287,6 @@ class RunSession:
                 except KeyboardInterrupt:
                     return True
         return False
-
-
-def _never_enough(_run: Run) -> None:
-    """Rounds that were planned because something is undecided are all made."""
 
 
 def _at_once() -> None:
