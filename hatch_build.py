@@ -37,8 +37,6 @@ class Shipped(BuildHookInterface):
         written = {**manual.completions(), **manual.pages(self.metadata.version, texts)}
         for name, text in written.items():
             shared[self._made(text)] = f"share/{name}"
-        for name, text in manual.helps().items():
-            build_data["force_include"][self._made(text)] = f"redline/cli/helps/{name}.txt"
 
     def _made(self, text: str) -> str:
         """Write a file for the wheel."""

@@ -5,15 +5,12 @@ Parts: start, judging, engine, size, tests. It takes a few minutes; what needs a
 
 import argparse
 import json
-import os
 import re
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -25,17 +22,14 @@ from packaging.requirements import Requirement
 
 from bench.judging import Size, store
 from bench.rig import CHECKOUT, SIMPLE_GET, build_oracle, engine_binary, null_variant, running
-from redline.analysis.intervals import run_rows
+from bench.startup import LOAD_S, Invocation, oracle, taken
 from redline.driving.engine import EngineDriver
 from redline.model import Cell, Closed, Load
 from redline.ports import Drive, Endpoint
-from redline.storage.runs import RunStore
 
 BOUNDS = Path(__file__).with_name("budgets.toml")
 REDLINE = Path(sys.executable).with_name("redline")
 ROUNDS = 5
-MEASURED = (0, 1)
-"""Exit codes of a load that was made; 1 if its numbers are doubted, as on a machine of two cores."""
 FEW, MANY = 2_000, 12_000
 """Requests of two loads: what the second has more costs what its further requests cost."""
 Figures = Iterator[tuple[str, float | str]]
@@ -45,31 +39,16 @@ Figures = Iterator[tuple[str, float | str]]
 def start() -> Figures:
     """CPU and time of commands that measure little or nothing; medians of some rounds."""
     for flag in ("--version", "--help"):
-        yield f"redline {flag}, CPU", statistics.median(_cost(flag)[0] for _ in range(ROUNDS))
-    with running(build_oracle(), "null") as oracle:
-        costs = [_cost_of_a_load(oracle.url) for _ in range(ROUNDS)]
-    yield "redline load URL -d 1s, CPU beyond the engine", statistics.median(cpu for cpu, _ in costs)
-    yield "redline load URL -d 1s, beyond warm-up and load", statistics.median(wall for _, wall in costs)
-
-
-def _cost(*arguments: str) -> tuple[float, float]:
-    """CPU seconds of a command with all its processes, and seconds by the clock."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    # As people start it: with modules that are compiled once.
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run([REDLINE, *arguments], env=env, capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode not in MEASURED:
-        raise SystemExit(f"redline {' '.join(arguments)} failed: {done.stderr}")
-    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
-
-
-def _cost_of_a_load(url: str) -> tuple[float, float]:
-    """The same of a load of a second after a warm-up of a second, without both."""
-    with tempfile.TemporaryDirectory() as folder:
-        cpu, wall = _cost("load", url, "-d", "1s", "--warmup", "1s", "-o", f"{folder}/run")
-        engine_ns = sum(row.engine_cpu_ns or 0 for row in run_rows(RunStore(Path(folder) / "run").run()))
-    return cpu - engine_ns / 1e9, wall - 2.0
+        costs = [taken(Invocation([str(REDLINE), flag])) for _ in range(ROUNDS)]
+        yield f"redline {flag}, CPU", statistics.median(cost.all_cpu_s for cost in costs)
+    with oracle() as url, tempfile.TemporaryDirectory() as folder:
+        load = [str(REDLINE), "load", url, "-d", "1s", "--warmup", "1s"]
+        plain = [taken(Invocation(load, works_s=LOAD_S)) for _ in range(ROUNDS)]
+        kept = [taken(Invocation([*load, "-o", f"{folder}/{number}"], works_s=LOAD_S)) for number in range(ROUNDS)]
+    name = "redline load URL -d 1s"
+    yield f"{name}, CPU beyond the engine", statistics.median(cost.cpu_s for cost in plain)
+    yield f"{name}, beyond warm-up and load", statistics.median(cost.time_s for cost in plain)
+    yield f"{name} -o DIR, CPU beyond the engine", statistics.median(cost.cpu_s for cost in kept)
 
 
 def judging() -> Figures:

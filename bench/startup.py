@@ -4,6 +4,9 @@ The invocations take turns, so that a disturbance of the machine falls on all of
 alone, which no command can undercut. CPU is the command's own, without that of processes that it starts, and then with
 them. A load lasts for its warm-up and its measurement in any case: its time is what it takes beyond these. Other tools
 are those on the PATH.
+
+The last lines say how long commands take to the first request of their first load, which warms servers up, by what
+they store: URLs are those of servers that are ready, and commands start one.
 """
 
 import os
@@ -12,13 +15,17 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from redline.storage.runs import RunStore
+
 ROUNDS = 11
+ORACLE = shutil.which("redline-oracle", path=str(Path(sys.executable).parent)) or "redline-oracle"
 BARE = "python -c pass"
 COMPLETIONS = ("redline his", "redline load --req")
 MEASURED = (0, 1)
@@ -44,6 +51,14 @@ class Bound(NamedTuple):
 
 AT_ONCE = Bound(0.05, 0.05)
 BOUNDS = {"redline --version": AT_ONCE, "redline --help": AT_ONCE, "redline load URL -d 1s": Bound(0.25, 0.3)}
+
+MOST_TO_FIRST_S = 0.5
+SUITE = """\
+servers: [{{url: {url}, name: a}}, {{url: {other}, name: b}}]
+scenarios: [{{name: get, method: GET, path: /}}]
+loads: {{one: {{closed: {{users: 16}}, for: 1s}}}}
+trials: 1
+"""
 
 
 class Taken(NamedTuple):
@@ -100,11 +115,47 @@ def taken(invocation: Invocation) -> Taken:
     return Taken(all_s - children_s, all_s, took_s - invocation.works_s)
 
 
+def to_first_s(command: list[str]) -> float:
+    """From Enter to the first request of the first load, in seconds, of a command that measures. Raises as `taken`."""
+    with tempfile.TemporaryDirectory() as folder:
+        began_ns = time.time_ns()
+        taken(Invocation([*command, "-o", f"{folder}/run"]))
+        store = RunStore(Path(folder) / "run")
+        loads = (*(made.traffic for made in store.recordings()), *(made.traffic for made in store.duets()))
+        return (min(traffic.epoch_unix_ns for traffic in loads if traffic is not None) - began_ns) / 1e9
+
+
+def first_loads(url: str, other: str, suite: Path) -> dict[str, list[str]]:
+    """Command lines that measure, by what they are called."""
+    redline = str(Path(sys.executable).with_name("redline"))
+    suite.write_text(SUITE.format(url=url, other=other))
+    server = f"{ORACLE} null --port {{port}}"
+    return {
+        "redline load URL": [redline, "load", url, "-d", "1s"],
+        "redline ab URL URL": [redline, "ab", url, other, "--for", "4s"],
+        "redline ab COMMAND COMMAND": [redline, "ab", server, server, "--for", "4s"],
+        "redline run SUITE of URLs": [redline, "run", str(suite)],
+    }
+
+
+def measure_first(rounds: int) -> dict[str, list[float]]:
+    """How long commands take to the first request, round by round."""
+    took: dict[str, list[float]] = {}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        commands = first_loads(stack.enter_context(oracle()), stack.enter_context(oracle()), folder / "suite.yaml")
+        for number in range(rounds + 1):
+            for name, command in commands.items():
+                seen_s = to_first_s(command)
+                if number:
+                    took.setdefault(name, []).append(seen_s)
+    return took
+
+
 @contextmanager
 def oracle() -> Iterator[str]:
     """The URL of a server that answers at once."""
-    found = shutil.which("redline-oracle", path=str(Path(sys.executable).parent)) or "redline-oracle"
-    with subprocess.Popen([found, "null"], stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen([ORACLE, "null"], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
             yield f"http://{server.stdout.readline().split()[-1]}/"
@@ -133,5 +184,8 @@ def row(name: str, took: list[Taken]) -> str:
 
 
 if __name__ == "__main__":
-    for called, seconds in measure(int(sys.argv[1]) if sys.argv[1:] else ROUNDS).items():
-        print(row(called, seconds))
+    asked = int(sys.argv[1]) if sys.argv[1:] else ROUNDS
+    for called, costs in measure(asked).items():
+        print(row(called, costs))
+    for called, seconds in measure_first(asked).items():
+        print(f"{called:34} to its first request {statistics.median(seconds):.3f} s (at most {MOST_TO_FIRST_S:.2f})")

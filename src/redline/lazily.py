@@ -10,11 +10,12 @@ them takes as long as importing a small module, and a command uses a third of th
 import dataclasses
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +32,21 @@ else:
 
 
 _IMPORT = re.compile(r"^    from (redline\.[\w.]+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
+
+
+class LateModule(ModuleType):
+    """A module that is imported when a name of it is first used: `np = LateModule("numpy")`."""
+
+    def __getattr__(self, name: str) -> object:
+        """What the module has by the name. Raises AttributeError and ImportError."""
+        value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
+
+
+def late(package: str, *names: str) -> Iterator[LateModule]:
+    """Yield modules of a package that are imported when they are first used."""
+    return (LateModule(f"{package}.{name}") for name in names)
 
 
 def offered(package: str) -> Callable[[str], object]:

@@ -56,9 +56,22 @@ OF_SOME = ("rich._unicode_data", "numpy.ma")
     ids=" ".join,
 )
 def test_nothing_is_imported_or_built_after_a_load(command: tuple[str, ...], tmp_path: Path) -> None:
+    said, late = run_watched(command, tmp_path)
+    assert "throughput" in said
+    assert not late
+
+
+@pytest.mark.long
+def test_nothing_is_imported_or_built_after_the_first_load_of_a_search(tmp_path: Path) -> None:
+    said, late = run_watched(("limit", "--objective", "p99 < 200ms", "--for", "13s"), tmp_path)
+    assert "Around the limit" in said
+    assert not late
+
+
+def run_watched(command: tuple[str, ...], folder: Path) -> tuple[str, list[str]]:
+    """What a command says of a healthy server, and what it imported or built late."""
     with targets.target(targets.healthy) as url:
         script = [sys.executable, "-c", WATCHED, command[0], url, *command[1:]]
-        done = subprocess.run(script, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
-    assert "throughput" in done.stdout, done.stderr
+        done = subprocess.run(script, capture_output=True, text=True, timeout=120, check=False, cwd=folder)
     late = [line for line in done.stderr.splitlines() if line.startswith("late: ")]
-    assert not [line for line in late if not any(name in line for name in OF_SOME)]
+    return done.stdout, [line for line in late if not any(name in line for name in OF_SOME)]

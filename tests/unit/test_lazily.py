@@ -1,6 +1,7 @@
 """What a package offers is imported when it is used, and a command imports what it uses."""
 
 import ast
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import redline
-from redline.lazily import homes_of
+from redline.lazily import LateModule, homes_of
 
 ROOT = Path(redline.__file__).parent
 OFFERING = sorted(
@@ -98,11 +99,29 @@ def test_a_load_does_not_import_what_it_does_not_use() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     imported = set(done.stdout.split())
     assert not {f"redline.{name}" for name in NOT_OF_A_LOAD} & imported
-    assert not {"jinja2", "jsonschema", "psutil", "rich.progress", "scipy", "ssl"} & imported
+    assert not {"jinja2", "jsonschema", "numpy", "psutil", "rich.progress", "scipy", "ssl"} & imported
     assert not {"importlib.metadata", "ruamel.yaml"} & imported
     assert not {f"redline.{name}" for name in AFTER_A_LOAD} & imported
     for name in NOT_OF_A_LOAD | AFTER_A_LOAD:
         import_module(f"redline.{name}")
+
+
+@pytest.mark.parametrize("command", ["ab", "run"])
+def test_servers_are_compared_before_what_judges_them_is_imported(command: str) -> None:
+    script = "import sys; from redline.cli.main import leave_out_plugins; leave_out_plugins(); "
+    script += (
+        f"import redline.cli.commands.{command}, redline.running.duet, redline.running.executors; print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    judging = {
+        "analysis.compare",
+        "analysis.results",
+        "findings.rules",
+        "model.report",
+        "report.single",
+        "stats.samples",
+    }
+    assert not {"numpy", *(f"redline.{name}" for name in judging)} & set(done.stdout.split())
 
 
 def test_pydantic_finds_what_it_wants_besides_plugins() -> None:
@@ -113,3 +132,30 @@ def test_pydantic_finds_what_it_wants_besides_plugins() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "[] pydantic\n"
+
+
+def test_a_late_module_is_imported_when_it_is_used() -> None:
+    script = (
+        "import sys; from redline.lazily import LateModule; late = LateModule('colorsys'); "
+        "print('colorsys' in sys.modules, late.rgb_to_hls(0.0, 0.0, 0.0)[1], 'colorsys' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "False 0.0 True\n"
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = LateModule("colorsys").no_such_name
+
+
+@pytest.mark.parametrize(("before", "left"), [({}, None), ({"OPENBLAS_NUM_THREADS": "2"}, "2")])
+def test_numpy_gets_one_thread_whenever_it_is_imported_unless_the_user_said_how_many(
+    before: dict[str, str], left: str | None
+) -> None:
+    script = (
+        "import os; from redline.cli.main import keep_numpy_to_one_thread as keep; keep(); import numpy; "
+        "print(len(os.listdir('/proc/self/task')), os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"} | before
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True, env=env
+    )
+    threads = min(int(left or 1), os.cpu_count() or 1)
+    assert done.stdout == f"{threads} {left}\n"

@@ -1,4 +1,4 @@
-"""The version, and the help of a wheel, without the imports that all other answers need."""
+"""The version, and the help, without the imports that all other answers need."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import sys
 from redline.version import VERSION
 
 HELPS = os.path.join(os.path.dirname(__file__), "helps")  # noqa: PTH118, PTH120 - pathlib takes longer to import
-"""The folder of the texts of `--help`, which only a wheel has: `hatch_build.py` makes them by `manual.helps`."""
+"""The folder of the texts of `--help`: `REDLINE_WRITE_HELPS=1 pytest tests/unit/cli/test_at_once.py` writes them."""
 COLUMNS = 80
 """The width of these texts, and of help on all wider terminals."""
 _HELP = ("--help", "-h")

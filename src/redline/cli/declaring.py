@@ -6,9 +6,7 @@ called; its name and its help are enough for `redline --help`.
 """
 
 import gc
-import os
-from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Mapping
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
@@ -173,23 +171,6 @@ def _with_values(args: list[str], optional: Container[str]) -> list[str]:
     return [f"{arg}={_OPTIONAL[arg]}" if arg in optional and at < ends else arg for at, arg in enumerate(args)]
 
 
-@contextmanager
-def _one_thread_of_numpy() -> Iterator[None]:
-    """Import numpy with one thread of its library in place of one for each core; servers keep their environment.
-
-    Our matrices are small. Where the system refuses a thread, that library ends the process by a signal.
-    """
-    name = "OPENBLAS_NUM_THREADS"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[name]
-
-
 def collect_garbage() -> None:
     """Collect garbage from now on, if the script has not until now; not in what was imported, which stays."""
     if not gc.isenabled():
@@ -231,8 +212,7 @@ def made(name: str) -> Any:
 
     def run(**flags: object) -> None:
         check_memory()
-        with _one_thread_of_numpy():
-            execute = execute_of(name)
+        execute = execute_of(name)
         collect_garbage()
         interrupts.raise_interrupts()
         _check_folder()

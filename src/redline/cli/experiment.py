@@ -1,16 +1,18 @@
 """Run an experiment and print its report: the common body of `redline run`, `ab` and `limit`."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
-from redline import render, running
-from redline.analysis.compare import not_run, unwanted, was_not_judged
+from redline import model, render, running
 from redline.asking import places
 from redline.cli import exits, question
 from redline.cli.browser import open_page
@@ -22,11 +24,8 @@ from redline.cli.show import insist, show
 from redline.cli.streams import write_document
 from redline.cli.telemetry import Meter
 from redline.errors import UsageError
-from redline.model import CellReport, Report, Suite, Verdict
-from redline.model.limits import AnyReport, LimitReport
-from redline.report.single import besides_loads
-from redline.report.slowest import slowest_section
-from redline.report.views import has_result
+from redline.lazily import LateModule, late
+from redline.model import Suite, Verdict
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.parallel import check_cores
@@ -36,6 +35,15 @@ from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
 from redline.watching.machine import plan_placement
 from redline.wording import part
+
+if TYPE_CHECKING:
+    from redline.analysis import compare
+    from redline.model import CellReport, Report
+    from redline.model.limits import AnyReport, LimitReport
+    from redline.report import single, slowest, views
+else:  # what judges and shows: the first load begins without it
+    compare = LateModule("redline.analysis.compare")
+    single, slowest, views = late("redline.report", "single", "slowest", "views")
 
 
 @dataclass(frozen=True)
@@ -103,11 +111,11 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         how = f"{places.own_name()} run --resume {session.store.folder} {part('more', more)}"
         text = f"{known_text(outcome.undecided, 0)}: {how}"
         console.print(text, soft_wrap=True, highlight=False, markup=False)
-    missing = not_run(session.store.manifest().plan) if output.fail_on else ()
+    missing = compare.not_run(session.store.manifest().plan) if output.fail_on else ()
     _exit(exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on, missing))
 
 
-def search(session: "running.SearchSession", view: SessionView, *, is_kept: bool) -> tuple[LimitReport, bool]:
+def search(session: running.SearchSession, view: SessionView, *, is_kept: bool) -> tuple[LimitReport, bool]:
     """Search the rest. Return the report, and whether the search was interrupted.
 
     Raises the error of a search that could not begin; where others have found something, prints it.
@@ -121,7 +129,7 @@ def search(session: "running.SearchSession", view: SessionView, *, is_kept: bool
     return report if is_kept else report.without_recordings, interrupted
 
 
-def finish_search(session: "running.SearchSession", output: Output, view: SessionView, console: Console) -> None:
+def finish_search(session: running.SearchSession, output: Output, view: SessionView, console: Console) -> None:
     """Search the rest, and print the report. Exits with `search_exit_code` unless it is 0."""
     with _resumable(session.store, output, console):
         if output.wait_quiet or output.quiet is not None:
@@ -179,8 +187,8 @@ def _print(
         else:
             answer = render.brief(report) if output.is_brief else None
             shown = [*(render.summary(report) if answer is None else answer)]
-            if output.is_whole and isinstance(report, Report):
-                shown[1:1] = besides_loads(slowest_section)(report)
+            if output.is_whole and isinstance(report, model.Report):
+                shown[1:1] = single.besides_loads(slowest.slowest_section)(report)
             show(shown)
             if answer is not None:
                 text = f"all that was measured: {places.own_name()} report {whole.folder}"
@@ -237,16 +245,20 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = (), missin
         return exits.COULD_NOT_RUN
     last = reports[-1]
     missed = any(result.state != "met" for cell in _subjects(last) for result in cell.objectives)
-    if missed or unwanted(last.comparisons, fail_on):
+    if missed or compare.unwanted(last.comparisons, fail_on):
         return exits.MISSED
-    return exits.COULD_NOT_RUN if fail_on and (missing or any(map(was_not_judged, last.comparisons))) else exits.DONE
+    return (
+        exits.COULD_NOT_RUN
+        if fail_on and (missing or any(map(compare.was_not_judged, last.comparisons)))
+        else exits.DONE
+    )
 
 
 def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> int:
     """1 if a search ended without an answer; 3 for an unwanted verdict; else 1 if a gate lacks a server."""
     if any(cell.ended != "converged" for cell in report.cells):
         return exits.COULD_NOT_RUN
-    if unwanted(report.comparisons, fail_on):
+    if compare.unwanted(report.comparisons, fail_on):
         return exits.MISSED
     missing = any(skipped.cause != "suite" for skipped in report.skipped)
     return exits.COULD_NOT_RUN if fail_on and missing else exits.DONE
@@ -264,7 +276,8 @@ def _could_not_run(report: Report) -> bool:
     subjects = _subjects(report)
     # An invalid cell may show all of its objectives to be met or missed, or some of its numbers.
     answered = any(
-        has_result(cell) or (cell.objectives and all(result.known for result in cell.objectives)) for cell in subjects
+        views.has_result(cell) or (cell.objectives and all(result.known for result in cell.objectives))
+        for cell in subjects
     )
     return not answered or any(map(_never_answered, subjects))
 

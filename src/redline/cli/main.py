@@ -10,7 +10,9 @@ import io
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from importlib import import_module
+from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,6 +27,7 @@ _COMPLETES = "_REDLINE_COMPLETE"
 """The variable that the shell sets to ask for completions."""
 _PLUGINS = "pydantic.plugin._loader"
 """What looks for plugins of pydantic: the models of Redline have none."""
+_CORE, _THREADS = "numpy._core._multiarray_umath", "OPENBLAS_NUM_THREADS"
 _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
@@ -39,6 +42,7 @@ def main() -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without a character loses it, not the whole summary
         setattr(sys, name, VisibleStream(LossyStream(stream) if name == "stderr" else stream))
     leave_out_plugins()
+    keep_numpy_to_one_thread()
     if _COMPLETES in os.environ:
         sys.modules["pydantic"] = None  # type: ignore[assignment] # typer would import it for values that nobody needs
     threading.excepthook = _say_of_thread
@@ -73,6 +77,35 @@ def leave_out_plugins() -> None:
     plugins: Any = ModuleType(_PLUGINS)
     plugins.get_plugins, plugins.__getattr__ = tuple, real
     sys.modules[_PLUGINS] = plugins
+
+
+class _Core(ExtensionFileLoader):
+    """Loads the core of numpy, which begins a thread for each core of the machine, with a single thread."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        os.environ[_THREADS] = "1"
+        try:
+            return super().create_module(spec)
+        finally:
+            del os.environ[_THREADS]
+
+
+class _CoreFinder:
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name == _CORE else None
+        if spec is not None and spec.origin is not None:
+            spec.loader = _Core(name, spec.origin)
+        return spec
+
+
+def keep_numpy_to_one_thread() -> None:
+    """Have numpy use one thread whenever it is imported, unless the user said how many. Servers keep their environment.
+
+    Our matrices are small. Where the system refuses a thread, the library of numpy ends the process by a signal.
+    """
+    if _THREADS not in os.environ:
+        sys.meta_path.insert(0, _CoreFinder)
 
 
 def _open_closed_streams() -> None:

@@ -1,5 +1,7 @@
 """Progress on stderr while servers are built, trials are run and limits are searched."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections import Counter
@@ -10,10 +12,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.compare import comparisons_so_far
-from redline.analysis.distributions import start_name
-from redline.analysis.so_far import TrialsSoFar
-from redline.analysis.undecided import Undecided
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
@@ -23,8 +21,7 @@ from redline.cli.show import insist
 from redline.cli.telemetry import Meter, MeteredTrial
 from redline.document.format import GRADE_MARKS, NO_ANSWERS, count, duration, rate, with_bounds
 from redline.errors import RedlineError
-from redline.findings import RULES
-from redline.findings.load import perturbed
+from redline.lazily import LateModule, late
 from redline.model import (
     Cell,
     Comparison,
@@ -47,16 +44,24 @@ from redline.model import (
     Suite,
 )
 from redline.ports import BuildOutcome
-from redline.render.terminal import COLOURS
 from redline.report.bars import sparkline
-from redline.report.trials import precision_text
 from redline.running.quiet import Look
 from redline.running.trial import Step
 from redline.storage.runs import RunStore
 from redline.suite import expected_length_ns
 
 if TYPE_CHECKING:
+    from redline.analysis import compare, distributions, so_far
+    from redline.analysis.undecided import Undecided
     from redline.cli.search_view import SearchedSoFar, SearchView
+    from redline.findings import load as of_loads
+    from redline.findings import table
+    from redline.render import terminal
+    from redline.report import trials
+else:  # what judges and shows: the first load begins without it
+    compare, distributions, so_far = late("redline.analysis", "compare", "distributions", "so_far")
+    of_loads, table = LateModule("redline.findings.load"), LateModule("redline.findings.table")
+    terminal, trials = LateModule("redline.render.terminal"), LateModule("redline.report.trials")
 
 _JUDGING_SHARE = 0.05
 """The largest share of the time that is spent on judging what is only shown on the way."""
@@ -105,7 +110,7 @@ class SessionView:
         """Print a cell that is not run after all."""
         self._console.print(f"skipped: {skipped.slug}: {skipped.reason}", style="yellow", markup=False)
 
-    def trials(self, plan: Plan, done: int) -> "TrialsView":
+    def trials(self, plan: Plan, done: int) -> TrialsView:
         """Show the trials of a plan."""
         return TrialsView(plan, done, self._console, self._meter)
 
@@ -113,7 +118,7 @@ class SessionView:
         """Print what is known so far, what is not sure yet, and the time that this takes and that is left."""
         self._console.print(known_text(known, left_ns), style="bold", highlight=False, soft_wrap=True)
 
-    def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0) -> "SearchView":
+    def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0) -> SearchView:
         """Show the search on a cell: with a panel, or, if others are searched meanwhile, its name on each line."""
         from redline.cli.search_view import SearchedSoFar, SearchView  # noqa: PLC0415 - few commands search
 
@@ -177,8 +182,11 @@ class TrialsView(Panel):
         self._recent_duets = dict[Sequence[str], RecentDuet]()
         self._spent_ns = 0
         self._comparisons: Sequence[Comparison] = ()
-        self._so_far = TrialsSoFar(plan)
         self._judge_after = -math.inf
+
+    @cached_property
+    def _so_far(self) -> so_far.TrialsSoFar:
+        return so_far.TrialsSoFar(self._plan)
 
     @property
     def has_answer(self) -> bool:
@@ -209,7 +217,7 @@ class TrialsView(Panel):
             self._meter.trial(MeteredTrial.of(cell, f"trial-{recording.round + 1}"), cell, recording)
         findings = self._so_far.add(cell, recording)
         if recording.profile is not None:  # no news: a profiled trial is not counted, since the profiler perturbs it
-            findings = tuple(finding for finding in findings if finding.kind != perturbed.kind)
+            findings = tuple(finding for finding in findings if finding.kind != of_loads.perturbed.kind)
         self._grades.update(finding.grade for finding in findings)
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
         compared = self._compare(recording.cell_id)
@@ -219,7 +227,7 @@ class TrialsView(Panel):
 
     def rounds_judged(self, precision: Precision) -> None:
         """Print how far the main comparisons are from their precision, and the expected number of rounds."""
-        self.print(Text(precision_text(precision), style="dim"))
+        self.print(Text(trials.precision_text(precision), style="dim"))
 
     def repeated(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> None:
         """Print the trials and duets that are repeated, and no longer count them."""
@@ -232,7 +240,7 @@ class TrialsView(Panel):
         """Print the trial or duet that is repeated on other hosts, and why."""
         name = duet_name(cells) if isinstance(planned, PlannedDuet) else cells[0].slug
         text = f"     repeated on other hosts: {name}: {failure.message}"
-        self.print(Text(text, style=COLOURS[Grade.WARN]))
+        self.print(Text(text, style=terminal.COLOURS[Grade.WARN]))
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show the duet that begins."""
@@ -266,7 +274,7 @@ class TrialsView(Panel):
                 failed = recording.failure.message
                 said = "failed as before" if failed in self._failures else failed
                 self._failures.add(failed)
-                text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {said}", style=COLOURS[Grade.WARN])
+                text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {said}", style=terminal.COLOURS[Grade.WARN])
             self.print(text)
 
     def waiting(self, look: Look, at_most_s: float) -> None:
@@ -276,14 +284,14 @@ class TrialsView(Panel):
 
     def waited(self, last: Look | None, waited_s: float) -> None:
         """Print how long a start has waited."""
-        self.print(Text(waited_text(last, waited_s), style="dim" if last is None else COLOURS[Grade.WARN]))
+        self.print(Text(waited_text(last, waited_s), style="dim" if last is None else terminal.COLOURS[Grade.WARN]))
 
     def compared(self, run: Run) -> None:
         """Show how servers compare by all starts so far, as the report would say."""
         # Judging takes ever longer, the more starts there are.
         self._spent_ns, began = sum(duet.took_ns for duet in run.duets), time.monotonic()
         if self.is_shown and began >= self._judge_after:
-            self._comparisons = comparisons_so_far(run)
+            self._comparisons = compare.comparisons_so_far(run)
             self._judge_after = began + (time.monotonic() - began) / _JUDGING_SHARE
             self.show(self._lines, now=True)
         self._ended_last = time.monotonic()
@@ -298,7 +306,7 @@ class TrialsView(Panel):
 
     def _metered_start(self, round_: int, cells: tuple[Cell, ...]) -> tuple[MeteredTrial, ...]:
         """The targets of a duet of these cells: each, and the baseline's again as a control."""
-        start = start_name(self._plan, round_, [cell.id for cell in cells])
+        start = distributions.start_name(self._plan, round_, [cell.id for cell in cells])
         return (*(MeteredTrial.of(cell, start) for cell in cells), MeteredTrial.of(cells[0], f"{start}.control"))
 
     def _name(self, step: PlannedTrial | PlannedDuet) -> str:
@@ -319,12 +327,13 @@ class TrialsView(Panel):
             text.append(f"  profiled: {'engine' if recording.profile.subject == 'engine' else recording.profile.kind}")
             if problem := recording.profile.problem:
                 text.append(
-                    f"\n    {GRADE_MARKS[Grade.WARN]} there is no profile: {problem}", style=COLOURS[Grade.WARN]
+                    f"\n    {GRADE_MARKS[Grade.WARN]} there is no profile: {problem}",
+                    style=terminal.COLOURS[Grade.WARN],
                 )
         for finding in findings:
             told = _subject(finding) in self._told
             said = f"{finding.kind}, as before" if told else finding.message
-            text.append(f"\n    {GRADE_MARKS[finding.grade]} {said}", style=COLOURS[finding.grade])
+            text.append(f"\n    {GRADE_MARKS[finding.grade]} {said}", style=terminal.COLOURS[finding.grade])
         self._told.update(map(_subject, findings))
         return text
 
@@ -333,7 +342,7 @@ class TrialsView(Panel):
         self.show(self._lines, now=True)
 
     def _lines(self, console: Console) -> Iterator[Text]:
-        marks = [(f"{self._grades[grade]} {GRADE_MARKS[grade]}", COLOURS[grade]) for grade in reversed(Grade)]
+        marks = [(f"{self._grades[grade]} {GRADE_MARKS[grade]}", terminal.COLOURS[grade]) for grade in reversed(Grade)]
         seen = [mark for mark, grade in zip(marks, reversed(Grade), strict=True) if self._grades[grade]]
         yield fitted(console, (self._progress(), "bold"), (left_text(self._left_ns()), ""), *seen)
         match self._step:
@@ -379,7 +388,7 @@ class TrialsView(Panel):
         duets = [comparison.duet for comparison in self._comparisons if comparison.primary and comparison.duet]
         grades = {finding.kind: finding.grade for duet in duets for finding in duet.findings}
         doubts = [
-            (f"{GRADE_MARKS[grade]} {kind}", COLOURS[grade])
+            (f"{GRADE_MARKS[grade]} {kind}", terminal.COLOURS[grade])
             for kind, grade in grades.items()
             if grade is not Grade.NOTE
         ]
@@ -440,7 +449,7 @@ def _so_far(comparison: Comparison) -> tuple[str, str]:
 
 def _subject(finding: Finding) -> tuple[FindingKind, str]:
     """Return the subject of a finding, which is printed once per subject: a cell, or the machine."""
-    return finding.kind, "" if RULES[finding.kind].passes else finding.cell_id
+    return finding.kind, "" if table.RULES[finding.kind].passes else finding.cell_id
 
 
 def _starting(cells: Iterable[Cell]) -> str:

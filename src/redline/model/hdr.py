@@ -4,20 +4,29 @@ Source: http://hdrhistogram.org; the V2 encoding is that of `org.HdrHistogram.Ab
 and `ZigZagEncoding` (LEB128). The tests hold it to the library `hdrhistogram`, both ways.
 """
 
+from __future__ import annotations
+
 import binascii
 import struct
 import zlib
-from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from redline.lazily import LateModule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+else:
+    np = LateModule("numpy")  # what begins a load needs none
 
 LOWEST_NS = 1
 HIGHEST_NS = 3_600_000_000_000
 DIGITS = 3
-
-Ints = NDArray[np.int64]
 
 _HALF_BITS = 10  # 2 * 10**DIGITS values of 1 ns: 2**11 sub-buckets, of which a doubling has half
 HALF = 1 << _HALF_BITS

@@ -3,27 +3,44 @@
 Source: http://hdrhistogram.org, the V2 compressed encoding that every HdrHistogram library reads.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
-from typing import Any, Self
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import GetCoreSchemaHandler
+from collections.abc import Sequence
+from functools import cache
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Self
+
 from pydantic_core import core_schema
 
+from redline.lazily import LateModule
 from redline.model import hdr
-from redline.model.hdr import DIGITS, HIGHEST_NS, LOWEST_NS, Ints
+from redline.model.hdr import DIGITS, HIGHEST_NS, LOWEST_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from pydantic import GetCoreSchemaHandler
+
+    from redline.model.hdr import Ints
+
+    Filled = tuple[Ints, Ints]
+    """The non-empty slots, ascending, and their counts."""
+else:
+    np = LateModule("numpy")
 
 __all__ = ["DIGITS", "HIGHEST_NS", "LOWEST_NS", "Histogram", "HistogramTable"]
-
-Filled = tuple[Ints, Ints]
-"""The non-empty slots, ascending, and their counts."""
 
 _AT_ONCE = 20
 """Histograms that are decoded in one pass: the arrays of more do not fit into the caches of a core."""
 
-_NONE: Ints = np.empty(0, dtype=np.int64)
+
+@cache
+def _nothing() -> Filled:
+    """No slots, and no counts."""
+    none = np.empty(0, dtype=np.int64)
+    return none, none
 
 
 class Histogram:
@@ -34,7 +51,7 @@ class Histogram:
 
     __slots__ = ("_count", "_known", "_payload")
 
-    def __init__(self, known: Filled | None = (_NONE, _NONE), payload: bytes | None = None) -> None:
+    def __init__(self, known: Filled | None = None, payload: bytes | None = None) -> None:
         self._known = known
         self._payload = payload
         self._count: int | None = None
@@ -59,9 +76,9 @@ class Histogram:
         return cls(None, hdr.unpack(text))
 
     @staticmethod
-    def decode_all(parts: Iterable["Histogram"]) -> None:
+    def decode_all(parts: Iterable[Histogram]) -> None:
         """Decode those histograms that are not decoded yet, many in one pass."""
-        packed = [part for part in parts if part._known is None]  # noqa: SLF001 - of our own class
+        packed = [part for part in parts if part._known is None and part._payload is not None]  # noqa: SLF001 - of our own class
         for first in range(0, len(packed), _AT_ONCE):
             some = packed[first : first + _AT_ONCE]
             slots, counts, ends = hdr.read([part._payload or b"" for part in some])  # noqa: SLF001
@@ -80,7 +97,7 @@ class Histogram:
         self._known = None
 
     @classmethod
-    def merged(cls, parts: Iterable["Histogram"]) -> Self:
+    def merged(cls, parts: Iterable[Histogram]) -> Self:
         """The sum of the parts' counts: associative, commutative and lossless."""
         given = list(parts)
         return cls(given[0]._filled() if len(given) == 1 else HistogramTable(given).summed())  # noqa: SLF001
@@ -89,7 +106,7 @@ class Histogram:
         """The non-empty slots, ascending, and their counts."""
         if self._known is None:
             self.decode_all((self,))
-        return self._known or (_NONE, _NONE)
+        return self._known or _nothing()
 
     def encode(self) -> str:
         """V2 compressed base64."""
@@ -191,7 +208,7 @@ class HistogramTable:
 
     def __init__(self, parts: Sequence[Histogram]) -> None:
         Histogram.decode_all(parts)
-        filled = [part._filled() for part in parts] or [(_NONE, _NONE)]  # noqa: SLF001 - of our own module
+        filled = [part._filled() for part in parts] or [_nothing()]  # noqa: SLF001 - of our own module
         self._slots, counts = map(np.concatenate, zip(*filled, strict=True))
         self._ends: Ints = np.array([0, *accumulate([len(slots) for slots, _ in filled[: len(parts)]])])
         self._cumulative: Ints = np.zeros(len(counts) + 1, dtype=np.int64)
@@ -231,7 +248,7 @@ class HistogramTable:
     def aligned(self) -> tuple[Ints, Ints]:
         """Non-empty slots of any histogram, ascending, and the counts: shape (histograms, slots)."""
         if not len(self._slots):
-            return _NONE, np.zeros((len(self), 0), dtype=np.int64)
+            return _nothing()[0], np.zeros((len(self), 0), dtype=np.int64)
         first = self._slots.min()
         at = self._slots - first
         is_filled = np.zeros(int(at.max()) + 1, dtype=np.bool_)
@@ -246,7 +263,7 @@ class HistogramTable:
     def summed(self) -> tuple[Ints, Ints]:
         """Non-empty slots of any histogram, ascending, and the sums of their counts."""
         if not len(self._slots):
-            return _NONE, _NONE
+            return _nothing()
         first = self._slots.min()
         at = self._slots - first
         total = np.zeros(int(at.max()) + 1, dtype=np.int64)

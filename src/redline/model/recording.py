@@ -1,16 +1,22 @@
 """The raw facts of one trial, without judgement."""
 
 from bisect import bisect_left, bisect_right
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
+from redline.lazily import LateModule
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import Leg
 from redline.model.hosts import HostFacts, host_of
 from redline.model.profile import HOPS, ProfileFacts, Subject
 from redline.model.runtime import RuntimeFacts
 from redline.model.traffic import Traffic
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LateModule("numpy")
 
 RECORDING_FORMAT: Literal["redline.recording/1"] = "redline.recording/1"
 _OF_ALL_PROCESSES = frozenset(

@@ -3,12 +3,11 @@
 import contextlib
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from redline.lazily import LateModule
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.connections import REACH, AgreedTls, Reach
 from redline.model.failures import FirstErrors, FirstFailure, with_labels
@@ -16,6 +15,12 @@ from redline.model.histogram import Histogram
 from redline.model.journey_traffic import JourneyTraffic
 from redline.model.kept import KEPT, KeptRequests
 from redline.model.streams import MESSAGE_TIMES, STREAMS, StreamTraffic
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LateModule("numpy")
 
 MOST_CLOCK_ERROR = 0.1
 """The largest error of a median one-way time that is still shown."""
@@ -183,7 +188,7 @@ class Signed(Frozen):
         """The largest recorded difference; 0 if none was recorded."""
         return self.quantiles_ns((1.0,))[0]
 
-    def buckets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def buckets(self) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
         """The non-empty buckets: a difference in ns, ascending, and its count, of equal length."""
         below, below_counts = self.negative.buckets()
         above, above_counts = self.positive.buckets()

@@ -96,11 +96,12 @@ class RequestedDuetAbort(LoadAbort[DuetBlock]):
 
     def __init__(self, rules: Sequence[AbortRule], names: Sequence[str]) -> None:
         super().__init__()
-        self._names, self._judge, self._why = names, stats.DuetAbortJudge(rules, names), ""
+        self._names, self._why = names, ""
+        self._judge = stats.DuetAbortJudge(rules, names) if rules else None  # importing it takes long
         self._courses = [_Failing() for _ in names]
 
     def _is_enough(self, reported: DuetBlock) -> bool:
-        self._why = self._judge.seen(reported)
+        self._why = self._judge.seen(reported) if self._judge else ""
         for slice_ in reported.slices:
             self._courses[slice_.target].add(slice_)
         return bool(self._why) or self._gone is not None

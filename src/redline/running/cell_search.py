@@ -337,13 +337,14 @@ class CellSearch:
     ) -> ProbeRecording:
         """Return a recording without a load, which may have failed."""
         planned = PlannedTrial(cell_id=self.cell.id, round=start, position=self.state.loads, seed=self._seed)
+        empty = new_recording(planned, time.time_ns())
         return ProbeRecording(
             phase=phase,
             why=why,
             load=self.cell.load,
             workers=self.tools.workers(self.cell.load, self.state.terms.workers),
             retries_left=0,
-            recording=new_recording(planned) if failure is None else new_recording(planned).failed(failure),
+            recording=empty if failure is None else empty.failed(failure),
         )
 
     @property

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from redline.errors import DriveError, LaunchError
-from redline.findings.warm_duet import FEWEST_OF_COURSE, DuetWarmth, are_warm
+from redline.lazily import LateModule
 from redline.model import (
     Cell,
     Closed,
@@ -29,6 +31,11 @@ from redline.running.record import Tools, failure_of, follow_server, of_its_sock
 from redline.running.together import launched
 from redline.suite.planning import unweighted
 from redline.wording import part
+
+if TYPE_CHECKING:
+    from redline.findings import warm_duet
+else:
+    warm_duet = LateModule("redline.findings.warm_duet")  # it judges the first blocks
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 """The length of a slice and of its unmeasured beginning, by runtime."""
@@ -95,7 +102,9 @@ class DuetStart:
         if made.traffic is None or not cell.warmup_detect:
             return False
         blocks = [block for block in made.traffic.blocks if block.phase == "warmup"]
-        return are_warm(blocks, apart=made.control_is_apart, saturates=cell.load.saturates, after_mix=made.after_mix)
+        return warm_duet.are_warm(
+            blocks, apart=made.control_is_apart, saturates=cell.load.saturates, after_mix=made.after_mix
+        )
 
 
 def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
@@ -324,7 +333,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         longest_slice_ns=_longest_slice_ns(cells[0]),
         # Conversations that outlast a slice all begin in its guard.
         guard_ns=0 if talks else max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
-        fewest_blocks=FEWEST_OF_COURSE if talks else 0,
+        fewest_blocks=warm_duet.FEWEST_OF_COURSE if talks else 0,
         longest_ns=longest_ns,
         parallel=bool(planned.places),
         last_is_first=servers[0].facts is None and not planned.places,
@@ -478,8 +487,12 @@ def _drive(
     drive = Drive.of(options, entire, servers[0].endpoint, turn.planned.seed, cpus)
     if not first.warmup_detect:
         return drive
-    warmth = DuetWarmth(apart=apart, saturates=first.load.saturates, after_mix=turn.after_mix)
-    return replace(drive, is_warm=warmth.is_warm)
+
+    @cache
+    def warmth() -> "warm_duet.DuetWarmth":
+        return warm_duet.DuetWarmth(apart=apart, saturates=first.load.saturates, after_mix=turn.after_mix)
+
+    return replace(drive, is_warm=lambda block: warmth().is_warm(block))
 
 
 def _placements(

@@ -1,5 +1,7 @@
 """Judge the cells of a stored run: what was judged before is read, and many cells are judged by several processes."""
 
+from __future__ import annotations
+
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,24 +10,23 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from redline.analysis.judging import (
-    CellTask,
-    JudgedCell,
-    Judging,
-    judge_in_turn,
-    judge_task,
-    place_of,
-    tasks_of_plan,
-)
-from redline.analysis.results import rate_per_s
-from redline.analysis.stored_cell import EncodedCell, decoded, encoded
 from redline.copies import begin_copy, keep_freed_memory, may_copy
 from redline.errors import StoreError
+from redline.lazily import late
 from redline.model import Cell, Plan, Recording, Run
 from redline.storage.judged import JudgedStore, key_of
 from redline.storage.reading import content_of, trial_of
 from redline.storage.runs import RunStore
+
+if TYPE_CHECKING:
+    from redline.analysis import judging as cells
+    from redline.analysis import results, stored_cell
+    from redline.analysis.judging import CellTask, JudgedCell, Judging
+    from redline.analysis.stored_cell import EncodedCell
+else:  # the first load of a run begins without them
+    cells, results, stored_cell = late("redline.analysis", "judging", "results", "stored_cell")
 
 KEPT_FROM = 20
 """Trials from which on judged cells are kept: fewer are judged in half a second."""
@@ -40,7 +41,7 @@ def judging_of(store: RunStore, *, keeps: bool = True) -> Judging:
     def judging(run: Run, tasks: Sequence[CellTask]) -> Iterator[JudgedCell]:
         trials = sum(len(task.places) for task in tasks)
         if trials < KEPT_FROM:
-            return judge_in_turn(run, tasks)
+            return cells.judge_in_turn(run, tasks)
         work = _Work(tasks, store, store.recording_files(), keeps=keeps)
         processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
         return work.shared(processes) if trials >= SHARED_FROM and may_copy() else map(work.judged, tasks)
@@ -56,12 +57,14 @@ class JudgedAhead:
     """
 
     def __init__(self, plan: Plan, store: RunStore) -> None:
-        files, tasks = store.recording_files(), tasks_of_plan(plan)
+        files, tasks = store.recording_files(), cells.tasks_of_plan(plan) if len(plan.trials) >= KEPT_FROM else {}
         self._store, self._files, self._places = store, files, {cell_id: at for at, cell_id in enumerate(tasks)}
-        self._tasks = [*tasks.values()] if len(plan.trials) >= KEPT_FROM else []
+        self._tasks = [*tasks.values()]
         self._work = _Work(self._tasks, store, files, keeps=True)
         self._left = {task.cell_id: {trial.position for trial in task.trials} - files.keys() for task in self._tasks}
-        self._ceilings = {place_of(task.cell): task.cell_id for task in self._tasks if task.cell.role == "ceiling"}
+        self._ceilings = {
+            cells.place_of(task.cell): task.cell_id for task in self._tasks if task.cell.role == "ceiling"
+        }
 
     def add(self, recording: Recording, cell: Cell) -> None:
         """Take in a trial that was stored."""
@@ -72,9 +75,9 @@ class JudgedAhead:
         left.discard(recording.position)
         if left:
             return
-        ceiling = self._ceilings.get(place_of(cell))
+        ceiling = self._ceilings.get(cells.place_of(cell))
         if ceiling == recording.cell_id:
-            under = [task.cell_id for task in self._tasks if place_of(task.cell) == place_of(cell)]
+            under = [task.cell_id for task in self._tasks if cells.place_of(task.cell) == cells.place_of(cell)]
         else:
             under = [recording.cell_id]
         for cell_id in under:
@@ -86,8 +89,8 @@ class JudgedAhead:
         if ceiling is not None and ceiling != cell_id:
             place = self._places[ceiling]
             content = self._work.content(place)
-            judged = decoded(content, self._tasks[place]) if content is not None else None
-            rate = rate_per_s(judged.result) if judged else None
+            judged = stored_cell.decoded(content, self._tasks[place]) if content is not None else None
+            rate = results.rate_per_s(judged.result) if judged else None
             self._tasks[at] = replace(self._tasks[at], ceiling_per_s=rate or None)
         self._work.content(at)
 
@@ -103,7 +106,7 @@ class _Work:
         """The cell of a task: as it was judged before, or judged now and kept."""
         contents, key = self._rests_on(task)
         kept = self._judged.read(task, key) if key else None
-        known = decoded(kept, task) if kept is not None else None
+        known = stored_cell.decoded(kept, task) if kept is not None else None
         return known or self._anew(task, contents, key)[0]
 
     def content(self, at: int) -> bytes | None:
@@ -131,7 +134,7 @@ class _Work:
                 try:
                     for content in _in_order(pool, range(1, len(self._tasks)), 4 * processes):
                         task = left.pop(0)
-                        yield (decoded(content, task) if content is not None else None) or self.judged(task)
+                        yield (stored_cell.decoded(content, task) if content is not None else None) or self.judged(task)
                 except BaseException:  # else its threads end, so that this process may be copied again
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise
@@ -158,11 +161,11 @@ class _Work:
             trial_of(self._files[trial.position], trial, content)
             for trial, content in zip(task.trials, contents, strict=True)
         ]
-        judged = judge_task(task, recordings)
+        judged = cells.judge_task(task, recordings)
         if not key or any(made.failure is not None and made.failure.kind == "unread" for made in recordings):
             return judged, None
         try:
-            made = encoded(task, judged)
+            made = stored_cell.encoded(task, judged)
         except ValueError:
             return judged, None
         if self._keeps:

@@ -16,6 +16,7 @@ from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import LoadOptions, RunningServer
 from redline.running.aborting import LoadAbort
 from redline.running.record import Tools, failure_of, record_load
+from redline.running.views_ahead import OF_SEARCHES
 from redline.search import ProbeSlice, Proposal, hopeless
 from redline.search.overload import OverloadPlan
 from redline.search.stretch import without_times
@@ -188,6 +189,7 @@ class Prober:
             keep_interrupted=True,
             interval_ns=interval_ns,
             on_interval=self.on_interval,
+            later=OF_SEARCHES,
         )
         hosts = self.tools.hosts()
         with _heard_interrupts() as heard:

@@ -91,14 +91,14 @@ class Tools:
         return min(wanted or max(1, len(self.placement.engine_cpus)), load.connections)
 
 
-def new_recording(planned: PlannedTrial) -> Recording:
-    """Return the empty recording of a trial that begins now."""
+def new_recording(planned: PlannedTrial, started_unix_ns: int) -> Recording:
+    """Return the empty recording of a trial. The first takes long to make: none is made before a load begins."""
     return Recording(
         cell_id=planned.cell_id,
         round=planned.round,
         position=planned.position,
         seed=planned.seed,
-        started_unix_ns=time.time_ns(),
+        started_unix_ns=started_unix_ns,
     )
 
 
@@ -120,7 +120,7 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
     if cell.warmup_by is not None:
         drive = _drive(cell, planned, server, tools, options)
         if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
-            return new_recording(planned).failed(failure, server.facts)
+            return new_recording(planned, time.time_ns()).failed(failure, server.facts)
         cell = cell.settling
     asked = RequestedAbort(cell.abort_when) if cell.abort_when else FailingAbort()
     return _record(cell, planned, server, tools, options, abort=abort or asked)
@@ -140,7 +140,7 @@ def _record(  # noqa: PLR0913 - as above
     *,
     abort: LoadAbort[Interval],
 ) -> Recording:
-    empty, profiled = new_recording(planned), _Profiled(options.profiler, cell)
+    started_unix_ns, profiled = time.time_ns(), _Profiled(options.profiler, cell)
     monitors = (*tools.monitors(server), *profiled.monitors)
     tell_usage = _usage_of(cell, monitors, tools)
 
@@ -196,7 +196,7 @@ def _record(  # noqa: PLR0913 - as above
     if traffic is not None and isinstance(abort, FailingAbort):
         traffic, failing = abort.ended(traffic)
         failure = failure or failing
-    return empty.loaded(
+    return new_recording(planned, started_unix_ns).loaded(
         server.facts,
         traffic,
         attached_runtimes=attached_runtimes,

@@ -10,7 +10,7 @@ Comparisons within a time budget repeat nothing: a further start narrows their i
 import math
 from collections.abc import Sequence
 
-from redline.findings import much_stolen, much_stolen_duet
+from redline import findings
 from redline.model import Plan, PlannedDuet, PlannedTrial
 from redline.running.trial import Step
 from redline.storage.runs import RunStore
@@ -44,10 +44,10 @@ class Repeats:
 
     def _is_disturbed(self, step: Step) -> bool:
         if isinstance(step, PlannedDuet):
-            return much_stolen_duet(self._store.duet(step.position))
+            return findings.much_stolen_duet(self._store.duet(step.position))
         # A ceiling is not compared.
         is_subject = self._plan.cells[step.cell_id].role == "subject"
-        return is_subject and much_stolen(self._store.recording(step.position))
+        return is_subject and findings.much_stolen(self._store.recording(step.position))
 
     def _are_compared(self, first: Step, second: Step) -> bool:
         """Whether two steps are trials of a server and of its baseline."""

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from redline.analysis.precision import enough, precision
-from redline.analysis.results import GrowingRun
-from redline.analysis.unanswered import start_failed
-from redline.findings import of_engine
+from redline import findings
+from redline.lazily import late
 from redline.model import DuetRecording, Enough, Failure, Plan, Recording, Run
 from redline.ports import Executor
 from redline.running.judging import JudgedAhead
@@ -14,17 +13,22 @@ from redline.running.repeats import Repeats
 from redline.running.trial import AnyRecording, Step, TrialListener
 from redline.storage.runs import RunStore
 
+if TYPE_CHECKING:
+    from redline.analysis import precision, results, unanswered
+else:  # what judges: the first load begins without it
+    precision, results, unanswered = late("redline.analysis", "precision", "results", "unanswered")
+
 Decide = Callable[[Run], Enough | None]
 """Whether the rounds so far are enough; asked after every round."""
 
 
-def decide_by(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | None:
+def decide_by(growing: "Callable[[], results.GrowingRun]", listener: TrialListener, run: Run) -> Enough | None:
     """Return whether the rounds so far are enough; if not, tell the listener how precise they are."""
     auto = run.manifest.plan.suite.auto
     if auto is not None and auto.precision is None:
-        return enough(run)
-    results = growing.judge(run)
-    end, known = enough(run, lambda _run: results), precision(run, results)
+        return precision.enough(run)
+    judged = growing().judge(run)
+    end, known = precision.enough(run, lambda _run: judged), precision.precision(run, judged)
     if end is None and known is not None and auto is not None and known.rounds >= auto.at_least:
         listener.rounds_judged(known)
     return end
@@ -175,8 +179,8 @@ class _Kept:
                     return
                 failure = next(iter(self._wrong.values()))
         self._failed.add(self._servers(made.cell_ids))
-        if of_engine(failure) or {self._servers(duet.cell_ids) for duet in self._plan.duets} <= self._failed:
-            raise start_failed(self.run, failure)
+        if findings.of_engine(failure) or {self._servers(duet.cell_ids) for duet in self._plan.duets} <= self._failed:
+            raise unanswered.start_failed(self.run, failure)
 
     def _servers(self, cell_ids: Sequence[str]) -> frozenset[str]:
         return frozenset(self._plan.cells[cell_id].variant.slug for cell_id in cell_ids if cell_id in self._plan.cells)

@@ -4,31 +4,26 @@ The remaining work is read from the directory, so a session can be resumed from 
 capacities that rates are shares of are measured first, as a run in RUN/capacity.
 """
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from redline import running
-from redline.analysis import capacities
-from redline.analysis.results import GrowingRun
-from redline.analysis.unanswered import unanswered
-from redline.analysis.undecided import Undecided, what_is_undecided
+from redline import analysis, running
 from redline.errors import RedlineError, StoreError, UsageError
-from redline.launching.touched import touched_in
+from redline.lazily import LateModule, late
 from redline.model import (
     Cell,
-    Environment,
     Manifest,
     Plan,
     Profile,
-    Report,
-    Run,
     ServerFacts,
     Skipped,
     Suite,
@@ -40,7 +35,7 @@ from redline.quantities import duration
 from redline.running.assembly import Workbench, hosts_by_name
 from redline.running.manifests import Source, new_manifest
 from redline.running.quiet import Quiet
-from redline.running.rounds import Decide, decide_by, run_trials
+from redline.running.rounds import decide_by, run_trials
 from redline.running.same_builds import same_builds
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore, capacity_store
@@ -57,6 +52,15 @@ from redline.suite import (
     without_profiles,
 )
 from redline.wording import part
+
+if TYPE_CHECKING:
+    from redline.analysis import results, unanswered, undecided
+    from redline.analysis.undecided import Undecided
+    from redline.launching import touched
+    from redline.model import Enough, Environment, Report, Run
+else:  # what judges, and what only comparisons of revisions need: the first load begins without it
+    results, unanswered, undecided = late("redline.analysis", "results", "unanswered", "undecided")
+    touched = LateModule("redline.launching.touched")
 
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
@@ -90,7 +94,7 @@ class SessionListener(Protocol):
 
     def cell(
         self, cell: Cell, number: int, cells: int, *, alone: bool, left_ns: int
-    ) -> AbstractContextManager["running.SearchListener"]:
+    ) -> AbstractContextManager[running.SearchListener]:
         """A turn of the search on a cell is about to begin: the `number`-th of `cells`.
 
         Unless `alone`, other cells are searched on other hosts at the same time. `left_ns` is about the longest that
@@ -122,7 +126,7 @@ class RunSession:
     @classmethod
     def create(
         cls, suite: Suite, source: Source, folder: Path, bench: Workbench, listener: SessionListener
-    ) -> "RunSession":
+    ) -> RunSession:
         """Build the servers, and write the manifest of the run's first part. Raises RedlineError."""
         store, first = RunStore(folder), capacity_store(folder)
         store.check_free()
@@ -146,7 +150,7 @@ class RunSession:
         if source.kind == "comparison" and not bench.pairs:
             manifest = manifest.of_same_builds(same_builds(plan, built, bench.tools))
         if plan.suite.why:
-            manifest = manifest.of_range(touched_in(plan))
+            manifest = manifest.of_range(touched.touched_in(plan))
         part.create(manifest, source.kept)
         return cls(store, bench, unavailable, listener)
 
@@ -158,7 +162,7 @@ class RunSession:
         listener: SessionListener,
         trials: int | None = None,
         budget_ns: int | None = None,
-    ) -> "RunSession":
+    ) -> RunSession:
         """Open a stored run, and make sure that its measured servers have not changed.
 
         With `trials` it gets further rounds, until each cell has this many; with a budget, until it is spent. Raises
@@ -206,9 +210,9 @@ class RunSession:
             return SessionEnd(((self.store, running.write_run_views(self.store, is_kept=is_kept)),), interrupted=False)
         interrupted = self._measure(self.store, quiet, is_kept=is_kept)
         report, run = running.write_run_views(self.store, is_kept=is_kept), self.store.run()
-        if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered(run, report)):
+        if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered.unanswered(run, report)):
             raise error
-        known = what_is_undecided(run.manifest.plan, report)
+        known = undecided.what_is_undecided(run.manifest.plan, report)
         if more_ns and not interrupted:
             report, interrupted, known = self._go_on(report, more_ns, quiet, is_kept=is_kept)
         return SessionEnd((*shown, (self.store, report)), interrupted, known)
@@ -224,7 +228,7 @@ class RunSession:
         left_ns, grown_ns, interrupted, pace = more_ns, more_ns, False, 1.0
         while True:
             plan = self.store.manifest().plan
-            known = what_is_undecided(plan, report, pace)
+            known = undecided.what_is_undecided(plan, report, pace)
             self.listener.known(known, left_ns)
             groups = affordable(plan, known.units, left_ns / pace)
             if interrupted or report.run.aborted_by or not groups:
@@ -242,7 +246,7 @@ class RunSession:
         """Give the other loads their rates, and write the manifest of the run."""
         run = first.run()
         suite = run.manifest.plan.suite
-        plan = _profilable(make_plan(suite, self.unavailable, capacities(run)), self.bench, self.listener)
+        plan = _profilable(make_plan(suite, self.unavailable, analysis.capacities(run)), self.bench, self.listener)
         known = {skipped.slug for skipped in make_plan(suite, self.unavailable).skipped}
         for skipped in plan.skipped:
             if skipped.slug not in known:
@@ -265,9 +269,14 @@ class RunSession:
         leave_cores(self.bench)
         with store.locked():
             plan = store.manifest().plan
-            growing = GrowingRun()
+            growing = cache(lambda: results.GrowingRun())  # noqa: PLW0108 - nothing of the module is used before
             with self.listener.trials(plan, len(store.positions())) as listener:
-                decide: Decide = partial(decide_by, growing, listener) if decides else _never_enough
+
+                def decide(run: Run) -> Enough | None:
+                    """The first round is made in any case, and all that were planned because something is undecided."""
+                    is_begun = run.recordings or run.duets
+                    return decide_by(growing, listener, run) if decides and is_begun else None
+
                 before: Callable[[], None] = (
                     _at_once if quiet is None else partial(quiet.wait, listener.waiting, listener.waited)
                 )
@@ -278,10 +287,6 @@ class RunSession:
                 except KeyboardInterrupt:
                     return True
         return False
-
-
-def _never_enough(_run: Run) -> None:
-    """Rounds that were planned because something is undecided are all made."""
 
 
 def _at_once() -> None:

@@ -108,7 +108,7 @@ def run_trial(
     Raises KeyboardInterrupt, and StoreError if a log cannot be written.
     """
     profiler = options.profiler
-    empty, log, hosts = new_recording(planned), logs / "server.log", tools.hosts()
+    started_unix_ns, log, hosts = time.time_ns(), logs / "server.log", tools.hosts()
     cell = cell.under_profiler if profiler else cell
     stages_ns: dict[Stage, int] = {}  # a suite's budget counts the time of a failed stage too
     setup_ns = list[int]()  # but does not count setup
@@ -139,9 +139,9 @@ def run_trial(
                 server = running.enter_context(tools.launcher.running(launch))
         except LaunchError as error:
             failure = failure_of("launch", error.kind, error, error.log_tail)
-            failed = empty.failed(failure)
+            failed = new_recording(planned, started_unix_ns).failed(failure)
             return failed.in_trial(
-                started_unix_ns=empty.started_unix_ns, stages_ns=stages_ns, setup_ns=sum(setup_ns), hosts=hosts()
+                started_unix_ns=started_unix_ns, stages_ns=stages_ns, setup_ns=sum(setup_ns), hosts=hosts()
             )
         with timed("verify"):
             wrong = verify(cell, server, tools.driver)
@@ -165,7 +165,7 @@ def run_trial(
                 recording = record_load(cell, planned, server, tools, load)
                 fixed_work = _fixed_work(before_ns, _fixed_work_ns(tools) if before_ns else {})
         else:
-            recording, fixed_work = empty.failed(wrong, server.facts), ()
+            recording, fixed_work = new_recording(planned, started_unix_ns).failed(wrong, server.facts), ()
         options.on_recorded(recording, server.endpoint)
         try:
             with timed("stop"):
@@ -173,7 +173,7 @@ def run_trial(
         except LaunchError as error:
             recording = recording.failed(recording.failure or failure_of("stop", error.kind, error, error.log_tail))
     return recording.in_trial(
-        started_unix_ns=empty.started_unix_ns,
+        started_unix_ns=started_unix_ns,
         stages_ns=stages_ns,
         setup_ns=sum(setup_ns),
         hosts=hosts(),

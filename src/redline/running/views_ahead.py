@@ -1,13 +1,15 @@
 """What is needed once a load has ended, from what all uses upward: it is imported while the server warms up."""
 
 OF_RESULTS = (
-    "redline.render.terminal",  # first: panels need it at once
+    "numpy",  # first: intervals are read with it
+    "redline.render.terminal",  # panels need it at once
     "redline.report.histogram",
     "redline.model.traffic:Counts",
     "redline.model.traffic:Interval",
     "redline.model.traffic:Traffic",
     "redline.model.recording:Series",
     "redline.model.recording:CpuOwner",
+    "redline.model.recording:Recording",
     "redline.model.finding:Finding",
     "pydantic.dataclasses",
     "redline.findings.table",
@@ -54,6 +56,7 @@ OF_VIEWS = (
 """What judges a run and writes its views."""
 
 OF_DUETS = (
+    "redline.model.duet:DuetBlock",  # first: each block of the measurement is one
     *OF_VIEWS,
     "redline.model.duet:DuetTraffic",
     "redline.model.duet:DuetRecording",
@@ -65,3 +68,12 @@ OF_DUETS = (
     "redline.model.timeline:DuetTimeline",
 )
 """The same of a run with duets."""
+
+OF_SEARCHES = (
+    *OF_VIEWS,
+    "redline.model.limits:LimitAnswer",
+    "redline.model.limits:LimitReport",
+    "redline.render.csvfile",
+    "redline.render.markdown",
+)
+"""The same of a search: the first load of a start warms it up."""

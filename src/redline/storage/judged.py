@@ -4,6 +4,8 @@ A file counts only for the recordings, the plan's part and the rules that its ke
 Anything else in its place is as good as nothing, and so is a folder that cannot be written.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -11,13 +13,20 @@ from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pydantic
 
-from redline.analysis.judging import CellTask
-from redline.analysis.stored_cell import EncodedCell
 from redline.files import read_regular
+from redline.lazily import LateModule
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from redline.analysis import stored_cell
+    from redline.analysis.judging import CellTask
+else:
+    np, stored_cell = LateModule("numpy"), LateModule("redline.analysis.stored_cell")
 
 FOLDER = "judged"
 _FORMAT = "redline.judged/1"
@@ -80,13 +89,13 @@ class JudgedStore:
         try:
             head, _, content = read_regular(self._file(task), _MOST_BYTES).partition(b"\n")
             kept = json.loads(head)
-            made = EncodedCell(content, kept["steps"], tuple(kept["intervals"]))
+            made = stored_cell.EncodedCell(content, kept["steps"], tuple(kept["intervals"]))
             whole = kept["key"] == key and kept["hash"] == _hash(content) and made.fits(task)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return content if whole else None
 
-    def keep(self, task: CellTask, key: str, made: EncodedCell) -> None:
+    def keep(self, task: CellTask, key: str, made: stored_cell.EncodedCell) -> None:
         """Keep a judged cell if that can be done, in place of what was kept before."""
         head = {"key": key, "hash": _hash(made.content), "steps": made.steps, "intervals": made.intervals}
         file = self._file(task)

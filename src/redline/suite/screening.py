@@ -3,15 +3,19 @@
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import ceil, lcm
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from redline import stats
 from redline.entry_points import missing_package
 from redline.errors import UsageError
-from redline.lazily import dataclass
+from redline.lazily import LateModule, dataclass
 from redline.model import Suite, Variant
 from redline.wording import part
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LateModule("numpy")
 
 _STARTS = 5
 _MORE = 1.5  # runs per effect, where they cannot be orthogonal

@@ -176,7 +176,7 @@ def test_one_start_has_no_interval_and_shows_no_number(monkeypatch: pytest.Monke
         one.model_copy(update={"ratio": one.ratio and one.ratio.model_copy(update={"low": None, "high": None})})
         for one in made
     )
-    monkeypatch.setattr("redline.cli.session_view.comparisons_so_far", lambda _run: without)
+    monkeypatch.setattr("redline.cli.session_view.compare.comparisons_so_far", lambda _run: without)
     with followed(run, terminal):
         assert any(line.startswith("not known yet") for line in terminal.shown)
 
@@ -194,7 +194,7 @@ def test_judging_on_the_way_leaves_most_of_the_time_alone(monkeypatch: pytest.Mo
         judged.append(len(run.duets))
         return ()
 
-    monkeypatch.setattr("redline.cli.session_view.comparisons_so_far", counted)
+    monkeypatch.setattr("redline.cli.session_view.compare.comparisons_so_far", counted)
     with TrialsView(run.manifest.plan, 0, terminal.console) as view:
         view.compared(run)
         view._judge_after = view._judge_after + 60

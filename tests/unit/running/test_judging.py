@@ -60,7 +60,7 @@ def tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(task.cell_id)
         return judge_task(task, recordings)
 
-    monkeypatch.setattr(judging, "judge_task", noted)
+    monkeypatch.setattr(judging.cells, "judge_task", noted)
     return made
 
 
@@ -247,7 +247,7 @@ def test_a_process_that_is_ended_leaves_its_cells_to_the_others(
             os.kill(os.getpid(), signal.SIGKILL)
         return judge_task(task, recordings)
 
-    monkeypatch.setattr(judging, "judge_task", ended)
+    monkeypatch.setattr(judging.cells, "judge_task", ended)
     assert run_report(store) == alone(store)
 
 
@@ -258,7 +258,7 @@ def test_an_error_in_another_process_is_raised_here(store: RunStore, monkeypatch
             raise ZeroDivisionError("of this cell")
         return judge_task(task, recordings)
 
-    monkeypatch.setattr(judging, "judge_task", fails)
+    monkeypatch.setattr(judging.cells, "judge_task", fails)
     with pytest.raises(ZeroDivisionError, match="of this cell"):
         run_report(store)
 
@@ -393,7 +393,7 @@ def test_a_cell_that_cannot_be_judged_ends_no_session(
         raise RuntimeError(task.cell_id)
 
     with monkeypatch.context() as patched:
-        patched.setattr(judging, "judge_task", failing)
+        patched.setattr(judging.cells, "judge_task", failing)
         measured_by(empty, run)
     assert run_report(empty) == alone(empty)
 

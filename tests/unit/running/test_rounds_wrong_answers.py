@@ -58,17 +58,17 @@ def test_the_listener_is_told_how_precise_rounds_are_that_may_end(
         assert judge(run) == f"results of {len(run.recordings)}"
         return end
 
-    monkeypatch.setattr(rounds, "enough", enough)
-    monkeypatch.setattr(rounds, "precision", lambda _run, _results: known)
-    assert decide_by(growing, listener, automatic()) is end  # type: ignore[arg-type]
+    monkeypatch.setattr(rounds.precision, "enough", enough)
+    monkeypatch.setattr(rounds.precision, "precision", lambda _run, _results: known)
+    assert decide_by(lambda: growing, listener, automatic()) is end  # type: ignore[arg-type, return-value]
     assert [one.rounds for one in listener.judged] == ([3] if told else [])
     assert growing.judged == 1
 
 
 def test_a_budget_alone_is_decided_without_results(monkeypatch: pytest.MonkeyPatch) -> None:
     growing = Growing()
-    monkeypatch.setattr(rounds, "enough", lambda _run: ENOUGH)
-    assert decide_by(growing, QuietListener(), automatic(precision=None, budget_ns=1)) is ENOUGH  # type: ignore[arg-type]
+    monkeypatch.setattr(rounds.precision, "enough", lambda _run: ENOUGH)
+    assert decide_by(lambda: growing, QuietListener(), automatic(precision=None, budget_ns=1)) is ENOUGH  # type: ignore[arg-type, return-value]
     assert growing.judged == 0
 
 

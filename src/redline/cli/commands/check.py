@@ -4,27 +4,26 @@ import socket
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from redline.analysis.resolution import ShownDifference, forecast
 from redline.asking import places
 from redline.asking.suites import read_suite_file, suite_or_project
 from redline.cli.asks import suite_ask
 from redline.cli.command_line import CheckFlags
-from redline.cli.contracts import check_result
 from redline.cli.show import Terminal, write_json
 from redline.document.format import count, label
 from redline.document.format import duration as shown
 from redline.files import read_regular
 from redline.launching.variables import check_variables
-from redline.model import AutoTrials, Cell, Plan, Report
+from redline.lazily import LateModule
+from redline.model import AutoTrials, Cell, Plan
 from redline.quantities import percent
 from redline.running.parallel import check_cores
-from redline.stats.factorial import coded, resolution
 from redline.storage.reading import MOST_BYTES
 from redline.suite import (
     capacity_loads,
@@ -36,6 +35,15 @@ from redline.suite import (
 from redline.suite.load_text import warmed_by
 from redline.suite.screening import axes_of_server, by_server
 from redline.watching.machine import plan_placement
+
+if TYPE_CHECKING:
+    from redline.analysis import resolution
+    from redline.cli import contracts
+    from redline.model import report as reports
+    from redline.stats import factorial
+else:  # what commands that measure show of a plan needs none of these
+    factorial, resolution = LateModule("redline.stats.factorial"), LateModule("redline.analysis.resolution")
+    reports, contracts = LateModule("redline.model.report"), LateModule("redline.cli.contracts")
 
 _MOST_LINES = 60
 _NAMED = 3
@@ -53,27 +61,27 @@ def execute(flags: CheckFlags) -> None:
     folder, shows = last_run(plan)
     if flags.json:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)
-        write_json(check_result(plan, length_ns, least_length_ns(plan), first, shows))
+        write_json(contracts.check_result(plan, length_ns, least_length_ns(plan), first, shows))
     else:
         show_plans(first, plan, Terminal())
         if text := power_text(plan, folder, shows):
             Terminal().print(text, highlight=False, markup=False)
 
 
-def last_run(plan: Plan) -> tuple[Path, tuple[ShownDifference, ...]]:
+def last_run(plan: Plan) -> "tuple[Path, tuple[resolution.ShownDifference, ...]]":
     """Return the newest run below `runs/` that compared any of these cells on this machine, and its forecast."""
     newest = sorted(places.RUNS.glob("*/results.json"), reverse=True)[:_MOST_RUNS]
     for file in newest:
         try:
-            report = Report.model_validate_json(read_regular(file, MOST_BYTES))
+            report = reports.Report.model_validate_json(read_regular(file, MOST_BYTES))
         except (OSError, ValidationError):
             continue  # `redline report` says what is wrong with it
-        if report.environment.hostname == socket.gethostname() and (shows := forecast(plan, report)):
+        if report.environment.hostname == socket.gethostname() and (shows := resolution.forecast(plan, report)):
             return file.parent, shows
     return places.RUNS, ()
 
 
-def power_text(plan: Plan, folder: Path, shows: Sequence[ShownDifference]) -> str:
+def power_text(plan: Plan, folder: Path, shows: "Sequence[resolution.ShownDifference]") -> str:
     """Say which difference the plan can show; empty if it compares nothing, or goes on until it is precise enough."""
     if plan.suite.auto is not None or not any(
         map(plan.suite.baseline_of, (variant.slug for variant in plan.suite.variants))
@@ -104,7 +112,7 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     for name, variants in by_server(plan.suite.variants).items() if plan.suite.screened else ():
         axes = axes_of_server(variants)
         if axes.values:
-            said = resolution(coded(axes.runs, axes.levels))
+            said = factorial.resolution(factorial.coded(axes.runs, axes.levels))
             part = f"{len(variants)} of {count(plan.suite.screened.get(name, len(variants)), 'variant')}"
             console.print(f"screen of {name}: {part}, resolution {said}", markup=False, highlight=False)
     routes = {cell.variant.route.name: cell.variant.route for cell in plan.cells.values() if cell.variant.route}
