@@ -56,8 +56,7 @@ def run(script: str, ignored: str = "") -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["redline.cli.main", "typer", "redline.cli.command_line", "redline.cli.commands.load", "pydantic", "numpy"],
+    "module", ["redline.cli.main", "typer", "redline.cli.command_line", "redline.cli.commands.load", "pydantic"]
 )
 @pytest.mark.parametrize(("name", "number", "code"), ENDS)
 def test_a_signal_while_modules_are_imported_leaves_no_traceback(

@@ -271,5 +271,6 @@ def test_a_bunch_is_what_falls_due_while_lateness_differs(late_ms: float, grade:
     traffic: Any = SimpleNamespace(counts=Counts(due=20_000), seconds=4.0, lateness=lateness)
     assert bunched_sends.function is not None
     said: Any = bunched_sends.function(UNIFORM, traffic)
-    assert said.value == pytest.approx(5 * late_ms)
-    assert bunched_sends.grade(round(said.value, 6)) is grade
+    if grade is not None:
+        assert said.value == pytest.approx(5 * late_ms)
+    assert (said and bunched_sends.grade(round(said.value, 6))) is grade

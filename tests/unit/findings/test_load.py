@@ -361,8 +361,9 @@ def test_the_law_is_not_asked_of_journeys() -> None:
     shop = Scenario(name="shop", request=SIMPLE_GET.request, others=(SIMPLE_GET.request,), journey=steps)
     journey = CLOSED.model_copy(update={"scenario": shop})
     assert observed(load.littles_law, journey, traffic(times_ms=50)) is None
+    assert observed(load.littles_law, CLOSED, traffic(times_ms=50)) is not None
     instant = traffic(times_ms=50).model_copy(update={"measure_end_ns": 2 * S + 1})
-    assert observed(load.littles_law, cell_of(Closed(users=10)), instant) is not None
+    assert graded(load.littles_law, CLOSED, instant) is None, "the ends of the window explain all of it"
 
 
 def test_users_who_waited_all_the_time_break_no_law() -> None:
