@@ -183,7 +183,7 @@ def test_a_comparison_of_http2_and_http1_is_one_of_messages(redline: Redline, or
     }
 
 
-@pytest.mark.parametrize("way", ["ws", "wss"])
+@pytest.mark.parametrize("way", ["ws", pytest.param("wss", marks=pytest.mark.long)])
 def test_a_server_of_another_maker_speaks_it_over_http2(redline: Redline, tmp_path: Path, way: str) -> None:
     """Hypercorn, by prior knowledge and by ALPN."""
     certificate, key = Certificate(tmp_path).files
