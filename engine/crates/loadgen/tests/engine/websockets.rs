@@ -162,13 +162,13 @@ fn every_websocket_is_closed_by_a_close_frame() {
     }
 }
 
-/// All WebSockets that a server opened, with this status, ended with a close frame of code 1000. As a load ends a further one may
+/// Each WebSocket that a server opened, with this status, ended with a close frame of code 1000. As a load ends a further one may
 /// be on its way to each user.
 pub fn are_closed(report: &Value, status: &str, users: u64) {
-    let closes = report["closes"].as_object().unwrap();
-    assert!(closes.keys().eq(["1000"]), "{closes:?}");
-    let (opened, closed) = (report["statuses"][status].as_u64().unwrap(), closes["1000"].as_u64().unwrap());
-    assert!((opened.saturating_sub(users)..=opened).contains(&closed), "{closed} of {opened}");
+    let by_code = report["closes"].as_object().unwrap();
+    assert!(by_code.keys().eq(["1000"]), "{by_code:?}");
+    let (opened, ended) = (report["statuses"][status].as_u64().unwrap(), by_code["1000"].as_u64().unwrap());
+    assert!((opened.saturating_sub(users)..=opened).contains(&ended), "{ended} of {opened}");
 }
 
 /// A load ends without the close frames of a server that sends none, and of one that does not read.
