@@ -131,9 +131,9 @@ def cpu_steal(trial: Trial) -> Observation | None:
 
     Advice: Use a machine with dedicated cores, or more trials.
     """
-    share, stolen = _stolen_share(trial), trial.increase("steal_ns", "machine") or 0.0
-    message = f"The host took away {percent(share)} of the CPU time that this machine needed ({stolen / 1e6:,.0f} ms)."
-    return Observation(share, message)
+    share = _stolen_share(trial)
+    taken = f"at least {percent(share)} of the CPU time that this machine needed ({_stolen_ns(trial) / 1e6:,.0f} ms)"
+    return Observation(share, f"The host took away {taken}.")
 
 
 def much_stolen(recording: Recording) -> bool:
@@ -142,13 +142,14 @@ def much_stolen(recording: Recording) -> bool:
 
 
 def _stolen_share(seen: Trial | Recording) -> float:
-    """Stolen share of the CPU time that the machine needed within the window, at least; 0 if unknown.
+    """Stolen share of the CPU time that the machine needed within the window, at least; 0 if unknown."""
+    stolen, busy = _stolen_ns(seen), seen.increase("busy_ns", "machine")
+    return stolen / (stolen + busy) if stolen and busy is not None else 0.0
 
-    The kernel counts whole ticks, so next to nothing may be one, and a tenth of what a light load needs.
-    """
-    stolen, busy = seen.increase("steal_ns", "machine"), seen.increase("busy_ns", "machine")
-    sure = max(0.0, (stolen or 0.0) - TICK_NS)
-    return sure / (sure + busy) if sure and busy is not None else 0.0
+
+def _stolen_ns(seen: Trial | Recording) -> float:
+    """The time that was surely stolen: the kernel counts whole ticks, so one may be next to nothing."""
+    return max(0.0, (seen.increase("steal_ns", "machine") or 0.0) - TICK_NS)
 
 
 @Rule("cpu-sampled", when="requests", note=0.0, scatters=True)
