@@ -169,7 +169,7 @@ def late_reads(traffic: Traffic) -> Observation | None:
     """*Conversations.* Messages that were read together, so late that they may have come one by one.
 
     The kernel says when the last arrived: the gap before is too long, and others are 0. Past 1%, percentiles that as
-    many ranks more or less change by over 5% are hidden.
+    many ranks more or less change by over 2% are hidden.
 
     Advice: Give the engine a core of its own.
     """

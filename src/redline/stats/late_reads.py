@@ -7,7 +7,7 @@ from redline.model import StreamTraffic
 MOST_BLURRED = 0.01
 """The share of messages of unsure times from which on these may be the p99 of the gaps."""
 
-MOST_APART = 0.05
+MOST_APART = 0.02
 """A quantile is known whose ends are at most this share apart: no more than the differences that matter by default."""
 
 

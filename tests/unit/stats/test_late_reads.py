@@ -36,6 +36,11 @@ def test_a_median_is_not_known_where_as_many_ranks_make_a_difference() -> None:
     assert is_sure(seen([0.0] * 350 + [10.0] * 250, 21), "gap", 0.5)
 
 
+@pytest.mark.parametrize(("longer_ms", "sure"), [(10.19, True), (10.25, False)])
+def test_a_quantile_is_known_up_to_a_fiftieth(longer_ms: float, sure: bool) -> None:
+    assert is_sure(seen([10.0] * 310 + [longer_ms] * 290, 21), "gap", 0.5) is sure
+
+
 def test_few_in_doubt_leave_all_as_it_was_measured() -> None:
     streams = seen([10.0] * 579 + [20.0] * 21, 6)
     for q in (0.5, 0.99, 1.0):
