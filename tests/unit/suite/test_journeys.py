@@ -487,7 +487,7 @@ def test_a_step_may_be_a_websocket(tmp_path: Path) -> None:
         ("{text: /delta}", "{json: /delta}", "the messages of a conversation are not kept as a body"),
         ("{name: again,", "{name: again, when: {talk: 200},", "is a WebSocket, whose messages have no status"),
         ('send: {json: {in: "{take:room}"}}', 'send: "{take:answer}"', "is taken from this step's answer"),
-        ('url: "http://127.0.0.1:8099"', 'url: "http://127.0.0.1:8099", http: 2', "over HTTP/1.1 alone"),
+        ('url: "http://127.0.0.1:8099"', 'url: "http://127.0.0.1:8099", http: 2', "is a step of a journey, so"),
     ],
 )
 def test_what_a_step_on_a_websocket_cannot_be_is_refused(tmp_path: Path, written: str, instead: str, says: str) -> None:

@@ -163,6 +163,15 @@ def test_websockets_are_opened_over_http2_where_that_is_asked_for(tmp_path: Path
     assert [variant.http for variant in load_suite(tmp_path / "suite.yaml", Catalogue()).variants] == ["2"]
 
 
+@pytest.mark.parametrize("varies", ["{path: '/chat/{seq}'", "{headers: {A: ['b', '{seq}']}, path: /chat"])
+def test_what_opens_a_websocket_over_http2_does_not_vary(tmp_path: Path, varies: str) -> None:
+    listens = SUITE.replace('send: "message {seq}"', "receive: {until: 2}").replace("{path: /chat", varies)
+    assert varies in listens
+    read(tmp_path, listens)
+    with pytest.raises(UsageError, match="has placeholders, so it is opened over HTTP/1.1 alone"):
+        read(tmp_path, listens.replace('8099"', '8099", http: 2'))
+
+
 @pytest.mark.parametrize("http", ["1.1", "2"])
 def test_users_who_listen_have_a_connection_each(tmp_path: Path, http: str) -> None:
     listens = SUITE.replace('8099"', f'8099", http: {http}').replace('send: "message {seq}"', "receive: {until: 2}")

@@ -256,11 +256,11 @@ def _check_websockets(sheet: Sheet, scenarios: Iterable[Scenario], variants: Ite
     opening = next((request for _, request in opened), None)
     if opening is None:
         return
-    alone = next(
-        (request for scenario, request in opened if scenario.journey or _opens_with_placeholders(request)), None
-    )
-    if alone is not None and any(variant.http == "2" for variant in variants):
-        message = f"{alone.line} is a step or has placeholders, and is opened over HTTP/1.1 alone"
+    why = [(request, "is a step of a journey") for scenario, request in opened if scenario.journey]
+    why += [(request, "has placeholders") for _, request in opened if _opens_with_placeholders(request)]
+    if why and any(variant.http == "2" for variant in variants):
+        request, what = why[0]
+        message = f"{request.line} {what}, so it is opened over HTTP/1.1 alone"
         sheet.wrong(("servers",), message, "leave out `http: 2`, or write values in a scenario of its own")
     if sheet.document.at(("driver",)) is not None:
         message = f"{opening.line} carries messages, which only redline-engine sends"

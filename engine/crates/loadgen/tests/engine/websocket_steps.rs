@@ -201,6 +201,20 @@ fn a_step_that_does_not_listen_is_refused_by_name() {
 }
 
 #[test]
+fn steps_and_paths_that_vary_are_refused_over_http2() {
+    let steps = with(walking(1, 1, &until(1)), "/target/http", json!("2"));
+    let message = run(&steps).error()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("the steps of a journey over HTTP/2"), "{message}");
+    let mut varying = steps;
+    varying.as_object_mut().unwrap().remove("journey");
+    let mut request = varying["requests"][1].clone();
+    (request["path"], request["headers"], request["body_text"]) = (json!("/{seq}"), json!([]), json!("hello"));
+    varying["requests"] = json!([request]);
+    let message = run(&varying).error()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("the path and headers of a WebSocket over HTTP/2 have no placeholders"), "{message}");
+}
+
+#[test]
 fn a_user_who_listens_may_open_paths_that_vary() {
     let (server, heard) = talking();
     let mut job = walking(server.port, 3, &until(1));
