@@ -168,7 +168,7 @@ def test_what_opens_a_websocket_over_http2_does_not_vary(tmp_path: Path, varies:
     listens = SUITE.replace('send: "message {seq}"', "receive: {until: 2}").replace("{path: /chat", varies)
     assert varies in listens
     read(tmp_path, listens)
-    with pytest.raises(UsageError, match="has placeholders, so it is opened over HTTP/1.1 alone"):
+    with pytest.raises(UsageError, match=r"has placeholders, so it is opened over HTTP/1\.1 alone"):
         read(tmp_path, listens.replace('8099"', '8099", http: 2'))
 
 
