@@ -26,7 +26,7 @@ from redline.findings.starts import (
     why_lost,
 )
 from redline.findings.two_modes import gap_text, gaps_of
-from redline.findings.warm_duet import FEWEST_BLOCKS, Course, are_warm, course, still_to_come
+from redline.findings.warm_duet import Course, are_warm, course, fewest_blocks, still_to_come
 from redline.model import (
     Cell,
     Comparison,
@@ -481,7 +481,7 @@ class Duet:
         blocks = traffic_of(start).blocks
         if self.detects:
             blocks = tuple(block for block in blocks if block.phase == "warmup")
-        elif len(blocks) < FEWEST_BLOCKS:
+        elif len(blocks) < fewest_blocks(blocks):
             return False
         return not are_warm(blocks, apart=start.control_is_apart, saturates=self.saturates, after_mix=start.after_mix)
 

@@ -119,7 +119,8 @@ def counted(traffic: DuetTraffic, *, after_mix: bool = False) -> list[DuetBlock]
     The last blocks of the warm-up count too, unless the engine then measured in longer slices, in which cold caches
     cost less.
     """
-    warm = [block for block in traffic.blocks if block.phase == "warmup"][-fewest_blocks(after_mix=after_mix) // 2 :]
+    warm = [block for block in traffic.blocks if block.phase == "warmup"]
+    warm = warm[-(fewest_blocks(warm, after_mix=after_mix) // 2) :]
     after = measured(traffic)
     alike = abs(_median_length_ns(warm) - _median_length_ns(after)) <= ALIKE * _median_length_ns(after)
     return warm + after if warm and alike else after

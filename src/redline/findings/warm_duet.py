@@ -20,6 +20,8 @@ FEWEST_BLOCKS = 20
 """The shortest warm stretch: 7 s for three servers on a JVM, whose slices are long, 2 s for others."""
 FEWEST_AFTER_MIX = 10
 """The same for a request of a mix that is already warm: its code is compiled, and its data are in memory."""
+LOADED_NS = 2_400_000_000
+"""Such a stretch need not load a server for longer: fewer blocks of conversations do, whose slices are long."""
 SHARE = 1 / 4
 """Share of the blocks so far that have to be warm: compilers rest for some seconds at a time."""
 IDLE = 0.03
@@ -59,14 +61,15 @@ class DuetWarmth:
     """
 
     def __init__(self, *, apart: bool = True, saturates: bool = True, after_mix: bool = False) -> None:
-        self._apart, self._saturates, self._blocks = apart, saturates, 0
-        self._fewest = fewest_blocks(after_mix=after_mix)
+        self._apart, self._saturates, self._after_mix = apart, saturates, after_mix
+        self._blocks, self._loaded_ns = 0, 0.0
         self._by_cpu: list[tuple[list[float], float]] = []
         self._by_wall: list[tuple[list[float], float]] = []
 
     def is_warm(self, block: DuetBlock) -> bool:
         """Take in a block, and return whether the servers are now warm."""
         self._blocks += 1
+        self._loaded_ns += _loaded_ns(block)
         idle = _idle_share(block, apart=self._apart)
         for cost, course in ((_cpu_costs, self._by_cpu), (_wall_costs, self._by_wall)):
             if (costs := cost(block)) is not None:
@@ -76,12 +79,24 @@ class DuetWarmth:
             known = self._by_cpu
         if not known:
             return False
-        return warm(np.log([costs for costs, _ in known]), np.array([share for _, share in known]), self._fewest)
+        fewest = _fewest(self._loaded_ns / self._blocks, after_mix=self._after_mix)
+        return warm(np.log([costs for costs, _ in known]), np.array([share for _, share in known]), fewest)
 
 
-def fewest_blocks(*, after_mix: bool) -> int:
-    """The number of blocks in the shortest warm stretch."""
-    return FEWEST_AFTER_MIX if after_mix else FEWEST_BLOCKS
+def fewest_blocks(blocks: Sequence[DuetBlock], *, after_mix: bool = False) -> int:
+    """The number of blocks in the shortest warm stretch of blocks like these."""
+    return _fewest(sum(map(_loaded_ns, blocks)) / max(1, len(blocks)), after_mix=after_mix)
+
+
+def _fewest(loaded_ns: float, *, after_mix: bool) -> int:
+    usual = FEWEST_AFTER_MIX if after_mix else FEWEST_BLOCKS
+    return min(usual, max(FEWEST_OF_COURSE, math.ceil(LOADED_NS / loaded_ns))) if loaded_ns else usual
+
+
+def _loaded_ns(block: DuetBlock) -> float:
+    """For how long a block loads a server, on average."""
+    servers = 1 + max(slice_.target for slice_ in block.slices)
+    return sum(slice_.end_ns - slice_.start_ns for slice_ in block.slices) / servers
 
 
 def are_warm(

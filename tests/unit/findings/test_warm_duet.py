@@ -14,6 +14,7 @@ from redline.findings.warm_duet import (
     are_warm,
     cost_of,
     course,
+    fewest_blocks,
     reach,
     still_to_come,
     warm,
@@ -135,6 +136,17 @@ def test_a_request_of_a_warm_mix_needs_a_shorter_stretch() -> None:
     assert not are_warm(warm_up(idle=0.0, blocks=FEWEST_AFTER_MIX - 1), after_mix=True)
     assert not are_warm(warm_up(idle=0.2, blocks=FEWEST_AFTER_MIX), after_mix=True)
     assert not are_warm(())
+
+
+@pytest.mark.parametrize(("slice_ms", "fewest"), [(50, 20), (100, 20), (200, 12), (300, 8), (400, 6), (5_000, 6)])
+def test_long_slices_need_fewer_blocks(slice_ms: int, fewest: int) -> None:
+    """A conversation lasts longer than a request: two slices of a server in a block."""
+    ends_ns = slice_ms * MS // 2
+    blocks = [block_of(*(slice_of(target, end_ns=ends_ns) for target in (0, 1, 2, 2, 1, 0)))] * 20
+    assert fewest_blocks(blocks) == fewest
+    assert fewest_blocks(blocks, after_mix=True) == min(fewest, FEWEST_AFTER_MIX)
+    assert are_warm(blocks[:fewest])
+    assert not are_warm(blocks[: fewest - 1])
 
 
 def test_without_clocks_the_time_of_a_request_is_compared() -> None:
