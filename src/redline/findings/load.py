@@ -154,11 +154,15 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
     )
 
 
+FEW_BLURRED = 0.001
+"""Such a share of messages in doubt is not worth a note, if nothing is hidden for it."""
+
+
 @Rule(
     "late-reads",
     when="answers",
     probes="all",
-    note=0.001,
+    note=0.0,
     warn=MOST_BLURRED / 2,
     invalid=MOST_BLURRED,
     scatters=True,
@@ -168,8 +172,8 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
 def late_reads(traffic: Traffic) -> Observation | None:
     """*Conversations.* Messages that were read together, so late that they may have come one by one.
 
-    The kernel says when the last arrived: the gap before is too long, and others are 0. Past 1%, percentiles that as
-    many ranks more or less change by over 2% are hidden.
+    The kernel says when the last arrived: the gap before is too long, and others are 0. Percentiles that as many ranks
+    more or less change by over 2% are hidden.
 
     Advice: Give the engine a core of its own.
     """
@@ -177,7 +181,9 @@ def late_reads(traffic: Traffic) -> Observation | None:
         return None
     said = read_late(traffic.streams)
     hidden = [metric for metric, (of, q) in MESSAGE_QUANTILES.items() if not is_sure(traffic.streams, of, q)]
-    return replace(said, message=f"{said.message} So these are not known: {', '.join(hidden)}.") if hidden else said
+    if hidden:
+        return replace(said, message=f"{said.message} So these are not known: {', '.join(hidden)}.")
+    return said if said.value > FEW_BLURRED else None
 
 
 def read_late(streams: StreamTraffic) -> Observation:

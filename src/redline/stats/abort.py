@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from redline.model import AbortRule, DuetBlock, Histogram, Interval, StreamTraffic
 from redline.quantities import duration, percent
+from redline.stats.late_reads import share_in_doubt
 from redline.stats.objectives import DEPTHS, share_beyond
 
 FEWEST = 10
@@ -118,11 +119,13 @@ class _HeldCondition:
         return self._reason(self._held, lasts_ns) if lasts_ns >= self._rule.for_ns else ""
 
     def _holds(self, part: _JudgedTime) -> bool:
-        """Whether it is beyond the limit: more than the allowed share failed, or took longer."""
+        """Whether it is surely beyond the limit: more than the allowed share failed, or took longer."""
         rule = self._rule
         if rule.metric == "errors":
             return part.errors > rule.limit * part.requests
-        return share_beyond(Histogram.merged(part.times), rule.limit) > 1 - DEPTHS[rule.metric]
+        name, _, depth = rule.metric.partition(" ")
+        doubted = share_in_doubt(part.streams, name) if depth and part.streams else 0.0
+        return share_beyond(Histogram.merged(part.times), rule.limit) > 1 - DEPTHS[rule.metric] + doubted
 
     def _reason(self, held: _JudgedTime, lasted_ns: int) -> str:
         """`errors > 5% for 3s: 12% of 3,112 requests failed in 3 s`."""

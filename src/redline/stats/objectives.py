@@ -18,7 +18,7 @@ from redline.model import (
 from redline.model.streams import MESSAGE_TIMES, Good
 from redline.model.traffic import Requests
 from redline.quantities import duration, percent
-from redline.stats.late_reads import MOST_BLURRED, ends_ns
+from redline.stats.late_reads import ends_ns
 from redline.stats.trials import QUANTILE_OF, enough_beyond
 
 _OF_RESPONSE = {**{metric.value: q for metric, q in QUANTILE_OF.items()}, "max": 1.0}
@@ -209,7 +209,7 @@ def _evaluate_by_request(objective: Objective, request: str, measured: LoadTotal
 def _is_blurred(objective: Objective, measured: LoadTotals) -> bool:
     """Whether messages that were read too late may decide it: the limit is where the measured value may really be."""
     streams = measured.streams
-    if streams is None or streams.blurred_share <= MOST_BLURRED:
+    if streams is None or not streams.blurred:
         return False
     if objective.metric == "goodput":
         due = measured.conversations or 1
