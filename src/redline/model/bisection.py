@@ -103,7 +103,10 @@ class Bisection(Frozen):
         return self._with(commit.model_copy(update={"duets": duets}))
 
     def with_failure(self, commit: BisectedCommit, why: str, took_ns: int) -> "Bisection":
-        """The search with a commit that cannot be measured; one that was measured before has failed by chance."""
+        """The search with a commit that could not be measured, and is not tried again.
+
+        One that was measured before, or that failed for no reason of its own, has failed by chance.
+        """
         broken, broken_ns = "" if commit.duets else why, commit.broken_ns + took_ns
         return self._with(commit.model_copy(update={"broken": broken, "broken_ns": broken_ns}))
 

@@ -13,7 +13,16 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from redline.errors import BuildError, DriveError, LaunchError, NotStoredError, StoreError, UsageError
+from redline.errors import (
+    BuildError,
+    DriveError,
+    LaunchError,
+    NotStoredError,
+    RedlineError,
+    StoreError,
+    TakenError,
+    UsageError,
+)
 from redline.files import as_store_error, write_atomically
 from redline.history.bisecting import Bisecting
 from redline.model import Manifest, Metric, Plan, Report, Suite
@@ -63,7 +72,7 @@ class BisectStore:
             hint = (
                 f"resume it with: redline bisect --resume {self.folder}; or choose another with {part('keep', 'DIR')}"
             )
-            raise StoreError(f"{self.folder} already holds a bisection", hint=hint)
+            raise TakenError(f"{self.folder} already holds a bisection", hint=hint)
         RunStore(self.folder).check_free()
 
     def read(self) -> Bisection:
@@ -130,7 +139,8 @@ def _with_next(told: Bisection, commit: BisectedCommit, measure: CommitMeasureme
     except (BuildError, LaunchError, DriveError) as error:
         if commit.commit == told.newest.commit and not commit.duets:
             raise
-        return told.with_failure(commit, error.message.partition("\n")[0], time.monotonic_ns() - began)
+        why = "" if isinstance(error, _TooLittleError) else error.message.partition("\n")[0]
+        return told.with_failure(commit, why, time.monotonic_ns() - began)
     return told.with_duet(commit, duet, time.monotonic_ns() - began)
 
 
@@ -149,7 +159,9 @@ class DuetOfCommit:
         suite = self.suite.of_second_revision(Revision(name=commit.commit[:9], commit=commit.commit))
         began = time.monotonic_ns()
         built = build_all(suite, self.bench.tools.launcher, self.listener, tells=False)
-        for failure in built.failures.values():
+        for slug, failure in sorted(built.failures.items(), key=lambda item: item[0] != suite.variants[0].slug):
+            if slug == suite.variants[0].slug:  # the oldest, without which no other is measured
+                raise RedlineError(failure.message, hint=failure.hint)
             raise failure
         build_ns = time.monotonic_ns() - began
         folder = self.store.step(number, commit)
@@ -172,6 +184,10 @@ class DuetOfCommit:
         return session.execute().parts[-1][1]
 
 
+class _TooLittleError(DriveError):
+    """A comparison has no ratio, although both commits answered: another one may have."""
+
+
 def _duet_of(report: Report, plan: Plan, build_ns: int) -> CommitDuet:
     """The ratios in the metric of the suite: those of the mix if there are several requests. Raises DriveError."""
     suite = plan.suite
@@ -184,7 +200,7 @@ def _duet_of(report: Report, plan: Plan, build_ns: int) -> CommitDuet:
         raise UsageError("a bisection is about one request, or a mix of several", hint=hint)
     (one,) = judged
     if one.duet is None or one.ratio is None or not one.duet.of_starts:
-        raise DriveError(one.refused or f"not enough data to compare {metric.words}", hint="measure for longer")
+        raise _TooLittleError(one.refused or f"not enough data to compare {metric.words}", hint="measure for longer")
     return CommitDuet(
         logs=tuple(map(math.log, one.duet.of_starts)), within_se=one.duet.blocks_se or 0.0, build_ns=build_ns
     )

@@ -38,7 +38,10 @@ class NumberOfCommit:
         """Measure it. Raises RedlineError, which is a BuildError if it is the commit's own."""
         del number
         began = time.monotonic_ns()
-        oldest = self._built(self.oldest)
+        try:
+            oldest = self._built(self.oldest)
+        except BuildError as error:
+            raise RedlineError(error.message, hint=error.hint) from None
         own = self._built(Revision(name=commit.commit[:9], commit=commit.commit))
         until_ns, build_ns = time.monotonic_ns() + self.printed.budget_ns, time.monotonic_ns() - began
         logs: list[float] = []

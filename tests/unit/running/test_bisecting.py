@@ -182,6 +182,19 @@ def test_a_commit_that_was_measured_and_fails_later_is_not_broken(tmp_path: Path
     assert not told.commits[-1].broken
 
 
+def test_a_commit_whose_comparison_says_too_little_is_tried_again(tmp_path: Path) -> None:
+    class Noisy(Lab):
+        def __call__(self, commit: BisectedCommit, number: int) -> CommitDuet:
+            if number == 2:
+                return duet_of(compared(ratio=None))
+            return super().__call__(commit, number)
+
+    told = searched(tmp_path, begun(8), Noisy(levels_from(5, 8, 0.05)))
+    assert told.culprits == (name(5),)
+    assert told.order[1] in told.order[2:]
+    assert not any(commit.broken for commit in told.commits)
+
+
 def test_a_directory_that_holds_another_or_a_damaged_search(tmp_path: Path) -> None:
     store = BisectStore(tmp_path / "kept")
     with pytest.raises(NotStoredError, match="holds no bisection"):
@@ -282,7 +295,7 @@ def test_each_measurement_has_an_empty_folder_by_its_number(tmp_path: Path) -> N
         store.first()
 
 
-@pytest.mark.parametrize("ending", ["measured", "the same", "interrupted", "not built"])
+@pytest.mark.parametrize("ending", ["measured", "the same", "interrupted", "not built", "oldest not built"])
 def test_a_commit_is_built_and_compared_by_a_session_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
@@ -292,7 +305,8 @@ def test_a_commit_is_built_and_compared_by_a_session_of_its_own(
     def build(suite: object, *_: object, tells: bool) -> object:
         asked.append(suite)
         assert not tells
-        return SimpleNamespace(failures={"B": error} if ending == "not built" else {})
+        of_newer = {"B": error} if ending.endswith("not built") else {}
+        return SimpleNamespace(failures=of_newer | ({"A": error} if ending.startswith("oldest") else {}))
 
     def create(suite: object, _source: object, folder: Path, *_: object) -> object:
         asked.append(folder.name)
@@ -308,19 +322,23 @@ def test_a_commit_is_built_and_compared_by_a_session_of_its_own(
     monkeypatch.setattr(bisecting, "build_all", build)
     monkeypatch.setattr(bisecting, "time", SimpleNamespace(monotonic_ns=lambda: next(times)))
     monkeypatch.setattr(bisecting, "RunSession", SimpleNamespace(create=create))
-    suite = SimpleNamespace(of_second_revision=lambda revision: (revision.name, revision.commit))
+    variants = [SimpleNamespace(slug="A"), SimpleNamespace(slug="B")]
+    suite = SimpleNamespace(
+        of_second_revision=lambda revision: SimpleNamespace(variants=variants, second=(revision.name, revision.commit))
+    )
     bench = SimpleNamespace(tools=SimpleNamespace(launcher=None))
     measure = DuetOfCommit(BisectStore(tmp_path), suite, bench, None, None)  # type: ignore[arg-type]
     commit = BisectedCommit(commit="c" * 40, subject="", parents=(), weight=1.0)
-    if ending in ("interrupted", "not built"):
-        with pytest.raises(KeyboardInterrupt if ending == "interrupted" else BuildError):
+    if ending == "interrupted" or ending.endswith("not built"):
+        with pytest.raises(KeyboardInterrupt if ending == "interrupted" else RedlineError) as raised:
             measure(commit, 3)
+        assert isinstance(raised.value, BuildError) == (ending == "not built"), "the commit's own failure"
     else:
         found = measure(commit, 3)
         assert (found.is_same, found.build_ns) == (ending == "the same", 30)
         assert found.logs == ((0.0,) if found.is_same else tuple(map(math.log, (1.1, 1.2, 1.3))))
-    named = ("c" * 9, "c" * 40)
-    assert asked == ([named] if ending == "not built" else [named, f"0003-{'c' * 9}"])
+    named = SimpleNamespace(variants=variants, second=("c" * 9, "c" * 40))
+    assert asked == ([named] if ending.endswith("not built") else [named, f"0003-{'c' * 9}"])
 
 
 def test_what_a_measurement_took_is_kept_whether_it_worked_or_not(

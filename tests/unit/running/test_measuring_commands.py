@@ -173,3 +173,17 @@ def test_without_a_number_of_the_oldest_commit_nothing_can_be_compared(
         measured(tmp_path, stack)(one, 1)
     assert not isinstance(raised.value, BuildError)
     assert (raised.value.message, raised.value.hint) == ("of a", "run it by hand")
+
+
+def test_without_a_build_of_the_oldest_commit_nothing_can_be_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(_command: str, _folder: Path, revision: str, *_: object) -> None:
+        raise BuildError(f"of {revision[0]}", hint="build it by hand")
+
+    monkeypatch.setattr(measuring_commands, "build", build)
+    one = BisectedCommit(commit=COMMIT, subject="", parents=(), weight=1.0)
+    with ExitStack() as stack, pytest.raises(RedlineError) as raised:
+        measured(tmp_path, stack, build="make")(one, 1)
+    assert not isinstance(raised.value, BuildError)
+    assert (raised.value.message, raised.value.hint) == ("of v", "build it by hand")
