@@ -244,7 +244,7 @@ class LoadOptions:
     measurement only. Single requests of the measurement are logged into the folder `request_log`, if one is given.
     `later` names modules that are needed afterwards, to be imported while the server warms up; `module:Model` builds
     a model's validator too. With `looks_after`, monitors watch a server that its load leaves idle a moment longer,
-    without load.
+    without load; a Ctrl-C that comes then ends that alone, and `on_stopped` is called.
     """
 
     log: Path
@@ -260,6 +260,7 @@ class LoadOptions:
     request_log: Path | None = None
     later: Sequence[str] = ()
     looks_after: bool = False
+    on_stopped: Callable[[], None] = field(default=lambda: None)
 
 
 class NoResultError(DriveError):

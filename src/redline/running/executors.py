@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import Event
 
 from redline.model import Cell, Plan, PlannedDuet, PlannedTrial
 from redline.ports import Profiler
@@ -47,13 +48,17 @@ class LocalExecutor:
             return
         (cell,) = cells_of(self.plan, trial)
         self.listener.trial_started(trial, cell)
+        stopped = Event()
         options = TrialOptions(
             partial(self.listener.interval_seen, trial),
             self._profiler(trial, cell),
             log_is_kept=self.log_is_kept,
             later=OF_VIEWS,
+            on_stopped=stopped.set,
         )
         yield run_trial(trial, cell, self.tools, self.store.log_folder(trial, cell), options)
+        if stopped.is_set():  # after its load, which is stored now
+            raise KeyboardInterrupt
 
     def _duets(self, planned: tuple[PlannedDuet, ...]) -> DuetStart:
         plan = self.plan

@@ -179,7 +179,7 @@ def _record(  # noqa: PLR0913 - as above
         reads_cpu = any(isinstance(monitor, UsageMonitor) for monitor in monitors)
         unloaded_ns = cell.load.unloaded_ns(traffic.seconds * 1e9) if options.looks_after and reads_cpu else 0
         if unloaded_ns and traffic.ended == "complete":
-            unloaded_unix_ns = _watch_unloaded(unloaded_ns, keep_interrupted=options.keep_interrupted)
+            unloaded_unix_ns = _watch_unloaded(unloaded_ns, options.on_stopped)
     except DriveError as raised:
         error = raised
         traffic = raised.traffic if isinstance(raised, NoResultError) else None
@@ -211,19 +211,18 @@ def _record(  # noqa: PLR0913 - as above
     )
 
 
-def _watch_unloaded(lasts_ns: int, *, keep_interrupted: bool) -> tuple[int, int] | None:
+def _watch_unloaded(lasts_ns: int, on_stopped: Callable[[], None]) -> tuple[int, int] | None:
     """Let monitors watch the server while nothing loads it. Returns when that began and ended.
 
-    None if Ctrl-C ended it and the load is kept all the same.
+    None if Ctrl-C ended it: the load was complete, and is kept.
     """
     try:
         time.sleep(CLOSES_S)
         began_unix_ns = time.time_ns()
         time.sleep(lasts_ns / 1e9)
     except KeyboardInterrupt:
-        if keep_interrupted:
-            return None
-        raise
+        on_stopped()
+        return None
     return began_unix_ns, time.time_ns()
 
 

@@ -81,7 +81,8 @@ class TrialOptions:
     measured is recorded. `log_is_kept` says whether users can read the logs afterwards. `has_fixed_work` says whether
     the speed of the cores is measured before and after. `on_verified` is called before the load if the answers are
     right, and `on_recorded` gets the recording while the server still runs. `request_log` is a folder for single
-    requests. `later` names what is imported while the server warms up (`LoadOptions`).
+    requests. `later` names what is imported while the server warms up, `on_stopped` is called for a Ctrl-C after the
+    load: see `LoadOptions`.
     """
 
     on_interval: Callable[[Interval], None] = lambda _interval: None
@@ -94,6 +95,7 @@ class TrialOptions:
     on_recorded: Callable[[Recording, Endpoint], None] = lambda _recording, _endpoint: None
     request_log: Path | None = None
     later: Sequence[str] = ()
+    on_stopped: Callable[[], None] = lambda: None
 
 
 def run_trial(
@@ -160,6 +162,7 @@ def run_trial(
                     request_log=options.request_log,
                     later=options.later,
                     looks_after=True,
+                    on_stopped=options.on_stopped,
                 )
                 before_ns = _fixed_work_ns(tools) if options.has_fixed_work else {}
                 recording = record_load(cell, planned, server, tools, load)

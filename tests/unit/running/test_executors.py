@@ -1,6 +1,7 @@
 """`rest`: a machine on which nothing runs before each start but the first."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,23 @@ def test_a_trial_is_told_whether_its_log_can_be_read_afterwards(
     executor = LocalExecutor(run.manifest.plan, tools, RunStore(tmp_path), QuietListener(), is_kept)
     list(executor.execute(run.manifest.plan.trials))
     assert set(seen) == {is_kept}
+
+
+def test_a_trial_whose_load_was_complete_at_ctrl_c_is_stored_before_the_run_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, stored = simulated_run(trials=2, ceiling=None), list[object]()
+
+    def interrupted(*args: Any) -> Any:
+        args[-1].on_stopped()
+        return "recording"
+
+    monkeypatch.setattr(executors, "run_trial", interrupted)
+    tools = Tools(FakeLauncher([]), FakeDriver([]), lambda _server: (), Placement())
+    executor = LocalExecutor(run.manifest.plan, tools, RunStore(tmp_path), QuietListener())
+    with pytest.raises(KeyboardInterrupt):
+        stored.extend(executor.execute(run.manifest.plan.trials))
+    assert stored == ["recording"]
 
 
 def test_a_suite_says_how_long_and_its_length_has_it(tmp_path: Path) -> None:
