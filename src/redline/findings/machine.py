@@ -76,6 +76,15 @@ def server_share(trial: Trial) -> float | None:
     return (cpu + interrupts_ns(trial, "server")) / (len(server.cpus) * traffic.seconds * 1e9)
 
 
+def held_share(trial: Trial) -> float:
+    """Share of the server's cores in which its threads waited for a core, or were preempted by the host."""
+    server, traffic = trial.recording.server, trial.traffic
+    if server is None or traffic is None or not server.cpus:
+        return 0.0
+    held_ns = (trial.increase("run_delay_ns", "server") or 0.0) + (trial.increase("steal_ns", "machine") or 0.0)
+    return held_ns / (len(server.cpus) * traffic.seconds * 1e9)
+
+
 def _on_servers_host_ns(trial: Trial) -> float | None:
     """CPU time of the server, and of its proxies unless these have a host of their own."""
     apart = any(host.role == "proxy" for host in trial.recording.hosts)
@@ -359,7 +368,7 @@ def throttled(trial: Trial) -> Observation | None:
     """
     names: dict[Subject, str] = {"server": "server", "engine": "engine"}
     names |= {subject: f"proxy {name}" for subject, name in trial.recording.parts.items() if subject not in names}
-    shares = {subject: _throttled_share(trial, subject) for subject in names}
+    shares = {subject: throttled_share(trial, subject) for subject in names}
     subject = max(names, key=lambda name: shares[name])
     if not shares[subject]:
         return Observation(0.0, "")
@@ -378,7 +387,8 @@ def observe_throttled(name: str, share: float, lost_ns: float, millicores: float
     return Observation(share, message)
 
 
-def _throttled_share(trial: Trial, subject: Subject) -> float:
+def throttled_share(trial: Trial, subject: Subject) -> float:
+    """The share of the periods of a quota in which it was used up; 0 without a quota."""
     periods, often = (trial.increase(name, subject) for name in ("quota_periods", "throttled_periods"))
     return min(often / periods, 1.0) if periods and often is not None else 0.0
 

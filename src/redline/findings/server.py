@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from redline.findings.machine import client_saturated, engine_share, server_share
+from redline.findings.machine import client_saturated, engine_share, held_share, server_share
 from redline.findings.rules import HOLDS, TOO_SLOW, Observation, Rule
 from redline.model import Cell, Grade, Subject, Traffic
 from redline.model.runtime import NATIVE, RECOGNISED
@@ -46,9 +46,7 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | No
     if used is None or trial.recording.server is None or not _always_enough(cell, trial, traffic):
         return None
     cores = len(trial.recording.server.cpus)
-    # Threads that waited for a core, or that the host preempted, were held up by the machine.
-    held_ns = (trial.increase("run_delay_ns", "server") or 0.0) + (trial.increase("steal_ns", "machine") or 0.0)
-    wanted = used + held_ns / (cores * traffic.seconds * 1e9)
+    wanted = used + held_share(trial)
     engine = engine_share(trial, traffic)
     busiest = max(wanted, engine, *_cores_in_use(trial, traffic, used, engine))
     message = (

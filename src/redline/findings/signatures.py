@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from redline.findings.machine import server_share
+from redline.findings.machine import SETS_THE_PACE, held_share, server_share, throttled_share
 from redline.findings.rules import Observation, Rule
 from redline.lazily import dataclass
 from redline.model import Histogram, Recording, Traffic
@@ -94,17 +94,24 @@ def _multiples(values: NDArray[np.int64], counts: NDArray[np.int64], period_ns: 
 
 @dataclass(frozen=True)
 class Pace:
-    """How a server answered in a probe of a search; `busy` is the share of its cores that it used, None if unknown."""
+    """How a server answered in a probe of a search.
+
+    `busy` is the share of its cores that it used; None if that is unknown, or a quota set the pace. `held` is the share
+    that it wanted and did not get.
+    """
 
     overloaded: bool
     answered_per_s: float
     response: Histogram
     busy: float | None
+    held: float = 0.0
 
     @classmethod
     def of(cls, recording: Recording, response: Histogram, answered_per_s: float, *, overloaded: bool) -> "Pace":
         """The pace in a recorded probe."""
-        return cls(overloaded, answered_per_s, response, server_share(Trial(recording)))
+        trial = Trial(recording)
+        busy = None if throttled_share(trial, "server") > SETS_THE_PACE else server_share(trial)
+        return cls(overloaded, answered_per_s, response, busy, held_share(trial))
 
 
 @Rule("pool-of-workers", when="search", note=0.5)
@@ -137,4 +144,4 @@ def pool_of_workers(paces: Sequence[Pace]) -> Observation | None:
         + ("a single worker, or a lock," if one else f"a pool of {workers} workers, threads or connections,")
         + " its own or of what it waits for."
     )
-    return Observation(1 - full.busy, message)
+    return Observation(1 - min(full.busy + full.held, 1.0), message)

@@ -87,13 +87,20 @@ def test_no_period_that_fits_is_ruled_out_before_it_is_looked_at() -> None:
 TEN_MS = Histogram.of([10 * MS] * 30)
 
 
-def paces(workers: float = 4, *, busy: float | None = 0.1, light: float = 0.2, times: Histogram = TEN_MS) -> list[Pace]:
+def paces(
+    workers: float = 4,
+    *,
+    busy: float | None = 0.1,
+    held: float = 0.0,
+    light: float = 0.2,
+    times: Histogram = TEN_MS,
+) -> list[Pace]:
     """Probes of a server with a pool of these workers, each of which a request holds for 10 ms."""
     most = workers / 0.01
     late = Histogram.of([500 * MS] * 100)
     return [
         Pace(overloaded=True, answered_per_s=0.9 * most, response=late, busy=0.01),
-        Pace(overloaded=True, answered_per_s=most, response=late, busy=busy),
+        Pace(overloaded=True, answered_per_s=most, response=late, busy=busy, held=held),
         Pace(overloaded=False, answered_per_s=0.9 * most, response=late, busy=0.09),
         Pace(overloaded=False, answered_per_s=light * most, response=times, busy=0.02),
     ]
