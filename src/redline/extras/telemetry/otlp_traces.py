@@ -72,8 +72,10 @@ class TraceSender:
 def traced(url: str, say: Callable[[str], object]) -> Iterator[TraceSender]:
     """Send the traces of trials to this URL; in the end `say` gets what became of them. Raises UsageError."""
     sender = TraceSender(url)
-    yield sender
-    say(sender.summary())
+    try:
+        yield sender
+    finally:
+        say(sender.summary())
 
 
 def spans(trial: MeteredTrial, cell: Cell, traffic: TracedTraffic) -> Iterator[ReadableSpan]:
