@@ -152,8 +152,8 @@ def finish_resumed(
 ) -> None:
     """Resume the experiment of any kind in a folder, up to a number of trials or for a longer time."""
     view = SessionView(console, output.meter)
-    if output.more_ns:
-        check_compares(RunStore(folder).manifest().plan.suite, folder)
+    if output.more_ns or output.fail_on:
+        check_compares(RunStore(folder).manifest().plan.suite, folder, output)
     workplace.take_turn()
     session = running.resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, running.SearchSession):
@@ -162,12 +162,20 @@ def finish_resumed(
         finish(session, output, console)
 
 
-def check_compares(suite: Suite, where: Path) -> None:
-    """Raise UsageError unless a suite compares servers in a run: further starts are for what is undecided."""
-    if not any(suite.baseline_of(variant.slug) for variant in suite.variants):
+def check_compares(suite: Suite, where: Path, output: Output) -> None:
+    """Raise UsageError where no server of a suite is compared, though further starts or a verdict are asked for."""
+    if any(suite.baseline_of(variant.slug) for variant in suite.variants):
+        return
+    if output.more_ns:
         raise UsageError(
             f"{where} has no baseline, so nothing of it is undecided, and {part('more')} adds nothing",
             hint=f"add rounds with {part('trials')}, or name a baseline",
+        )
+    if output.fail_on:
+        of = "of what is selected no server has its baseline" if suite.baseline or suite.baselines else "no baseline"
+        raise UsageError(
+            f"{where}: {of}, so nothing is compared, and {part('fail_on')} could never fail",
+            hint=f"name a baseline, and select it too; or leave out {part('fail_on')}",
         )
 
 
@@ -255,12 +263,12 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = (), missin
 
 
 def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> int:
-    """1 if a search ended without an answer; 3 for an unwanted verdict; else 1 if a gate lacks a server."""
+    """1 if a search ended without an answer; 3 for an unwanted verdict; else 1 if a gate lacks a server to compare."""
     if any(cell.ended != "converged" for cell in report.cells):
         return exits.COULD_NOT_RUN
     if compare.unwanted(report.comparisons, fail_on):
         return exits.MISSED
-    missing = any(skipped.cause != "suite" for skipped in report.skipped)
+    missing = not report.comparisons or any(skipped.cause != "suite" for skipped in report.skipped)
     return exits.COULD_NOT_RUN if fail_on and missing else exits.DONE
 
 

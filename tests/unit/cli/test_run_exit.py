@@ -1,14 +1,17 @@
 """The exit code of `redline run`, when it ran in one part and in two."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from redline.cli import exits
-from redline.cli.experiment import exit_code
+from redline.cli.experiment import Output, check_compares, exit_code
+from redline.errors import UsageError
 from redline.model import Objective, ObjectiveResult, Report, Verdict
 from redline.model.estimate import DuetComparison
 from tests.fakes import reports
+from tests.fakes.recordings import simulated_run
 
 MET, MISSED, UNKNOWN = (True, True), (False, True), (False, False)
 
@@ -88,6 +91,26 @@ SLOWER, INCONCLUSIVE = Verdict.SLOWER, Verdict.INCONCLUSIVE
 )
 def test_an_unwanted_verdict_fails_and_so_does_a_missing_one(report: Report, fail_on: list[Verdict], code: int) -> None:
     assert exit_code([report], fail_on) == code
+
+
+@pytest.mark.parametrize(
+    ("baseline", "more", "fail_on", "says"),
+    [
+        (False, 0, [SLOWER], "no baseline, so nothing is compared, and --fail-on could never fail"),
+        (False, 1, [], "has no baseline, so nothing of it is undecided"),
+        (True, 1, [SLOWER], ""),
+        (False, 0, [], ""),
+    ],
+)
+def test_a_gate_that_could_never_fail_is_refused(baseline: bool, more: int, fail_on: list[Verdict], says: str) -> None:
+    suite = simulated_run(trials=1, ceiling=None).manifest.plan.suite
+    suite = suite if baseline else suite.model_copy(update={"baseline": None, "baselines": {}})
+    output = Output("run", None, tuple(fail_on), more_ns=more)
+    if not says:
+        check_compares(suite, Path("s.yaml"), output)
+        return
+    with pytest.raises(UsageError, match=says):
+        check_compares(suite, Path("s.yaml"), output)
 
 
 def test_a_server_that_could_not_be_built_does_not_pass_a_gate_as_in_compare() -> None:

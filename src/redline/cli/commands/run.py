@@ -52,8 +52,8 @@ def execute(flags: RunFlags) -> None:
         else:
             file, ask = suite_or_project(flags.suite), suite_ask(flags)
             view = SessionView(console, meter)
-            if output.more_ns:
-                check_compares(read_suite_file(file, ask)[0], file)
+            if output.more_ns or output.fail_on:
+                check_compares(read_suite_file(file, ask)[0], file, output)
             finish(created(file, ask, command_line, kept.folder, workplace, view, console), output, console)
 
 
