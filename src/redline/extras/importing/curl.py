@@ -6,8 +6,8 @@ The options follow the manual of curl 8. Options that concern only curl's own ou
 import argparse
 import base64
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 from urllib.parse import quote_plus
 
@@ -23,7 +23,6 @@ from redline.suite.urls import ALONE, with_scheme
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _OF_HEADERS = {
     "-A --user-agent": "User-Agent",
-    "-b --cookie": "Cookie",
     "-e --referer": "Referer",
 }
 _SHOWN = (
@@ -73,6 +72,28 @@ def _no_file(name: str) -> bytes:
 class _CurlParser(argparse.ArgumentParser):
     """An argument parser that raises UsageError instead of printing a usage text."""
 
+    def __init__(self) -> None:
+        self.with_value: set[str] = set()
+        super().__init__(prog="curl", add_help=False, allow_abbrev=False)
+
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
+        action = super().add_argument(*names, **options)
+        if action.nargs is None:
+            self.with_value.update(names)
+        return action
+
+    def glued(self, words: Sequence[str]) -> Iterator[str]:
+        """The words, with values that begin with `-` in the word of their option: curl takes any word for a value."""
+        rest = iter(words)
+        for word in rest:
+            value = next(rest, None) if word in self.with_value else None
+            if value is None:
+                yield word
+            elif value.startswith("-"):
+                yield f"{word}={value}" if word.startswith("--") else f"{word}{value}"
+            else:
+                yield from (word, value)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"curl: {message}", hint="give the URL alone, and write the rest into redline.yaml")
 
@@ -82,6 +103,7 @@ class CurlRequest:
     """The request of a curl command: `headers` are lines, `body` is text or @FILE; `method` is None unless given.
 
     `way` says how the server is reached, by names of Redline's flags; a list of requests does not describe that.
+    `is_text`: curl leaves out the line ends of the file.
     """
 
     url: str
@@ -89,6 +111,7 @@ class CurlRequest:
     headers: list[str]
     body: str | None
     way: dict[str, Any] = field(default_factory=dict)
+    is_text: bool = False
 
 
 def read_curl(words: Sequence[str], read: Callable[[str], bytes] = _no_file) -> CurlRequest:
@@ -130,7 +153,8 @@ def read_curl(words: Sequence[str], read: Callable[[str], bytes] = _no_file) -> 
     sent = [
         header for header in headers if _is_sent(header) and (body is not None or _name_of(header) not in _OF_A_BODY)
     ]
-    return CurlRequest(url=url, method=method, headers=sent, body=body, way=curl_connection.connection_of(values))
+    way, is_text = curl_connection.connection_of(values), any(kind == "data" for kind, _ in values.parts or ())
+    return CurlRequest(url=url, method=method, headers=sent, body=body, way=way, is_text=is_text)
 
 
 def _name_of(header: str) -> str:
@@ -140,8 +164,10 @@ def _name_of(header: str) -> str:
 def _described(values: argparse.Namespace) -> dict[str, str]:
     """The headers that options set, except for -H and the headers of a body."""
     described = {name: given for name in _OF_HEADERS.values() if (given := getattr(values, name)) is not None}
-    if "=" not in described.get("Cookie", "="):
-        raise UsageError(f"curl -b {described['Cookie']}: this is a file", hint="give the cookies: -b 'name=value'")
+    for cookie in values.cookies or ():
+        if "=" not in cookie:
+            raise UsageError(f"curl -b {cookie}: this is a file", hint="give the cookies: -b 'name=value'")
+        described["Cookie"] = "; ".join(filter(None, (described.get("Cookie"), cookie)))
     if values.user is not None:
         described["Authorization"] = f"Basic {_basic(values.user)}"
     if values.bearer is not None:
@@ -156,11 +182,12 @@ def _part(kind: str) -> Callable[[str], tuple[str, str]]:
 
 
 def _values(words: Sequence[str]) -> argparse.Namespace:
-    parser = _CurlParser(prog="curl", add_help=False, allow_abbrev=False)
+    parser = _CurlParser()
     parser.add_argument("-X", "--request", dest="method")
     parser.add_argument("-H", "--header", dest="headers", action="append")
     for kind, options in {
-        "data": "-d --data --data-ascii --data-binary",
+        "data": "-d --data --data-ascii",
+        "binary": "--data-binary",
         "raw": "--data-raw",
         "encoded": "--data-urlencode",
         "json": "--json",
@@ -176,13 +203,14 @@ def _values(words: Sequence[str]) -> argparse.Namespace:
     curl_connection.add_options(parser)
     parser.add_argument("--compressed", dest="compressed", action="store_true")
     parser.add_argument("--url", dest="urls", action="append")
+    parser.add_argument("-b", "--cookie", dest="cookies", action="append")
     for options, dest in _OF_HEADERS.items():
         parser.add_argument(*options.split(), dest=dest)
     parser.add_argument(*_SHOWN.split(), dest="shown", action="store_true")
     parser.add_argument(*_SHOWN_WITH_VALUE.split(), dest="shown_with")
     for options in _REFUSED:
         parser.add_argument(*options.split(), dest=options, nargs="?", const="")
-    values, rest = parser.parse_known_args(list(words))
+    values, rest = parser.parse_known_args(list(parser.glued(words)))
     for options, instead in _REFUSED.items():
         if getattr(values, options) is not None:
             raise UsageError(f"curl {_written(options, words)} has no counterpart here", hint=instead)
@@ -229,7 +257,7 @@ def _check_header(header: str) -> None:
 def _body(values: argparse.Namespace) -> str | None:
     """The body, or @FILE."""
     parts: list[tuple[str, str]] = values.parts or []
-    files = [text for kind, text in parts if kind in {"data", "json"} and text.startswith("@")]
+    files = [text for kind, text in parts if kind in {"data", "binary", "json"} and text.startswith("@")]
     if files and len(parts) > 1:
         raise UsageError(f"curl: the body is {files[0][1:]} and more", hint="give one file, or texts alone")
     if files and files[0] == "@-":
@@ -280,7 +308,7 @@ def read_commands(source: RequestSource, into: Gathering) -> None:
         try:
             request = read_curl(rest, source.body)
             if request.body is not None and request.body.startswith("@"):
-                source.body(request.body[1:])
+                request = _with_file(request, source.body(request.body[1:]))
         except UsageError as error:
             several = sum(word in _NEXT for word in rest)  # each begins another request of the command
             into.leave_out(f"that cannot be sent: {error.message}", f"line {line}", 1 + several)
@@ -289,6 +317,21 @@ def read_commands(source: RequestSource, into: Gathering) -> None:
         for name in request.way:
             why = f"--{name.replace('_', '-')} of curl, which is a flag of the command that loads"
             into.leave_out(why, f"line {line}", kind="secret")
+
+
+def _with_file(request: CurlRequest, content: bytes) -> CurlRequest:
+    """The request with the content of its file, where curl does not send that as it is. Raises UsageError."""
+    sent = content.translate(None, b"\r\n\0") if request.is_text else content
+    if sent == content:
+        return request
+    why = f"curl -d {request.body} leaves out the file's line ends"
+    try:
+        text = sent.decode()
+    except UnicodeDecodeError:
+        raise UsageError(why, hint="give it as --data-binary") from None
+    if not text or text.startswith("@"):
+        raise UsageError(why, hint="give it as --data-binary")
+    return replace(request, body=text)
 
 
 def _add(request: CurlRequest, into: Gathering) -> None:

@@ -101,6 +101,13 @@ def test_the_way_to_the_server_is_read_by_the_names_of_flags() -> None:
     assert read_curl(["--tlsv1.3", "--tls13-ciphers", "C", "https://h:1/x"]).way == {"tls_min": "1.3", "ciphers": "C"}
 
 
+def test_cookies_are_joined_and_values_may_begin_like_options() -> None:
+    words = [URL, "-b", "a=1", "--cookie", "b=2; c=3", "-d", "-1", "--data-raw", "--x", "-H", "-A: b"]
+    request = read_curl(words)
+    assert request.headers == ["-A: b", "Cookie: a=1; b=2; c=3", FORM]
+    assert request.body == "-1&--x"
+
+
 def test_the_scheme_may_be_missing() -> None:
     assert read_curl(["localhost:8080/x"]).url == "http://localhost:8080/x"
 

@@ -371,6 +371,17 @@ def test_a_command_that_only_a_shell_can_fill_in_is_left_out(command: str, why: 
     assert made.left_out[0].example == "line 2"
 
 
+@pytest.mark.parametrize(
+    ("content", "body"),
+    [(b"a\r\nb\n", "ab"), (b"ab", {"file": "b.txt"}), (b"\xff\n", None), (b"\n", None), (b"@a\n", None)],
+)
+def test_a_file_of_data_is_sent_without_its_line_ends(tmp_path: Path, content: bytes, body: object) -> None:
+    (tmp_path / "b.txt").write_bytes(content)
+    made = imported("curl http://h/a -d @b.txt\ncurl http://h/b --data-binary @b.txt\n", tmp_path)
+    bodies = [request.get("body") for request in made.requests]
+    assert bodies == [*([] if body is None else [body]), {"file": "b.txt"}]
+
+
 def test_half_a_character_in_a_url_is_left_out() -> None:
     for text in (har(entry("http://h/\ud83d"), entry("http://h/a")), "curl http://h/$'\\xff'\ncurl http://h/a"):
         assert left(imported(text)) == {"that cannot be sent: half of a character stands in it": 1}
