@@ -44,6 +44,14 @@ READ = {
 }
 
 
+@pytest.mark.parametrize("status", ["201", "204", "302"])
+@pytest.mark.parametrize(("name", "key"), [("oha", "statusCodeDistribution"), ("vegeta", "status_codes")])
+def test_right_answers_have_any_status_below_400(tmp_path: Path, name: str, key: str, status: str) -> None:
+    made = json.loads((PEERS / f"{name}.json").read_bytes())
+    (tmp_path / "other.json").write_text(json.dumps(made | {key: {status: 7, "404": 3}}))
+    assert read_results(tmp_path / "other.json")[0].requests == 7
+
+
 def redline(*args: str | Path) -> Result:
     return CliRunner().invoke(app, [*map(str, args)])
 

@@ -35,12 +35,11 @@ def read(output: str) -> PeerOutput:
         if "aborted due to deadline" not in kind
     }
     known = "statusCodeDistribution" in report
-    wrong = sum(
-        count for status, count in statuses.items() if not status.isdecimal() or int(status[:9]) >= _FIRST_FAULT
-    )
+    right = sum(count for status, count in statuses.items() if status.isdecimal() and int(status[:9]) < _FIRST_FAULT)
+    wrong = sum(statuses.values()) - right
     return PeerOutput(
         latencies(percentiles | {"slowest": summary.get("slowest")}, _NAMES, _NS),
-        statuses.get("200", 0) if known else None,
+        right if known else None,
         number(summary.get("requestsPerSec")),
         ", ".join(f"{count} {kind}" for kind, count in errors.items()),
         failed=wrong + sum(whole(count) or 0 for count in errors.values()) if known else None,

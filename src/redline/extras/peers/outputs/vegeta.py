@@ -22,12 +22,18 @@ def read(output: str) -> PeerOutput:
     rate, lasts = number(report.get("rate")), number(report.get("duration"), 1 / _NS)
     return PeerOutput(
         latencies(member(report, "latencies"), _NAMES),
-        whole(member(report, "status_codes").get("200")),
+        _right(member(report, "status_codes")),
         number(report.get("throughput")),
         failed=round(requests * (1 - min(success, 1))) if requests is not None and success is not None else None,
         load="" if rate is None or lasts is None else f"about {rough(rate)}/s for {rough(lasts)} s",
         started_unix_ns=instant_ns(report.get("earliest")),
     )
+
+
+def _right(statuses: Mapping[str, Any]) -> int | None:
+    """How many answers were right; None if none is counted."""
+    known = [whole(count) for status, count in statuses.items() if status.isdecimal() and 200 <= int(status[:9]) < 400]
+    return sum(count or 0 for count in known) if statuses else None
 
 
 def instant_ns(text: object) -> int | None:
