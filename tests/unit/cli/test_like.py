@@ -122,6 +122,8 @@ URL = "http://127.0.0.1:8080/items"
             "k6",
             {"stages": ["10:5s", "20:5m"], "duration": "305000000000ns"},
         ),
+        ("k6 run -u 4 -i 100 -d 30s x.js", "k6", {"connections": 4, "count": 100, "duration": "30s"}),
+        ("k6 run -u 4 -i 100 x.js", "k6", {"connections": 4, "count": 100, "duration": "10m"}),
         ("k6 run -s 30s:10 -s 1m:0 script.js", "k6", {"stages": ["10:30s", "0:1m"]}),
     ],
 )

@@ -256,9 +256,12 @@ def k6_flags(values: Mapping[str, Any]) -> dict[str, object]:
     staged = {"duration": f"{sum(parse_duration(text.partition(':')[0]) for text in texts)}ns"} if texts else {}
     if (lasts := values.get("lasts")) is not None and re.fullmatch(r"[\d.]+", lasts):
         raise _wrong(f"k6 -d {lasts} has no unit", f"k6 refuses it too: write -d {lasts}s")
+    ended = (
+        {} if (count := values.get("count")) is None else {"count": _number(count, 1)}
+    )  # -d is then the longest time
     return {
         "connections": _number(values.get("connections"), 1),
-        **(staged or _until(values, 1)),
+        **(staged or _until(values, 1) | ended),
         "stages": stages or None,
         "insecure": values.get("insecure"),
         "requests_per_connection": 1 if values.get("closes") else None,
