@@ -134,7 +134,7 @@ def _like_section(like: Like) -> "Section":
 def _load_ask(flags: LoadFlags, like: Like | None, console: Console) -> LoadAsk:
     """What flags ask for, of the URL to which redirects lead. Raises UsageError."""
     ask = load_ask(flags)
-    if like is not None and like.requests:
+    if like is not None and like.requests and flags.requests is None:
         document = Document("--like", [*like.requests], {}, {})
         ask = replace(ask, listed=Listed(document, is_traffic=True))
     return followed(ask, console) if flags.follow else ask
