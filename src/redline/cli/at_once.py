@@ -10,6 +10,7 @@ HELPS = os.path.join(os.path.dirname(__file__), "helps")  # noqa: PTH118, PTH120
 COLUMNS = 80
 """The width of these texts, and of help on all wider terminals."""
 _HELP = ("--help", "-h")
+_ALL = "redline"
 
 
 def is_answered() -> bool:
@@ -27,11 +28,12 @@ def _answer(script: str, *words: str) -> bytes | None:
     if os.path.basename(script) != "redline" or _columns() < COLUMNS:  # noqa: PTH119
         return None
     if not words or words == ("help",) or (len(words) == 1 and words[0] in _HELP):
-        return _help("redline")
+        return _help(_ALL)
     first, last, *more = (*words, "")
     if more != [""]:
         return None
-    return _help(last) if first == "help" else _help(first) if last in _HELP else None
+    asked = last if first == "help" else first if last in _HELP else _ALL
+    return None if asked == _ALL else _help(asked)
 
 
 def _help(name: str) -> bytes | None:

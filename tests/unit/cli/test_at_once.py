@@ -80,7 +80,17 @@ def test_help_is_the_text_of_its_name(
 
 
 @pytest.mark.parametrize(
-    "words", ["load", "load http://h/ --help", "lod --help", "help load more", "../x --help", "-x"]
+    "words",
+    [
+        "load",
+        "load http://h/ --help",
+        "lod --help",
+        "help load more",
+        "../x --help",
+        "-x",
+        "redline -h",
+        "help redline",
+    ],
 )
 def test_all_else_is_for_typer(words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COLUMNS", "80")
