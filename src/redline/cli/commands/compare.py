@@ -28,6 +28,8 @@ def execute(flags: CompareFlags) -> None:
                 f"{path} is a file: runs are compared by their trials, which only their folders have",
                 hint=f"name folders of runs, or see results of other tools side by side: redline history {path} …",
             )
+    if flags.anyway and not flags.other:
+        raise UsageError("--anyway is about two runs", hint="leave it out, or name the other run")
     base = _compared(flags.run)
     result = compare_two(base, _compared(flags.other), anyway=flags.anyway) if flags.other else compare_within(base)
     if flags.json:

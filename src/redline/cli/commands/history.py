@@ -38,8 +38,13 @@ def execute(flags: HistoryFlags) -> None:
     form = form_of(flags)
     if flags.recent is not None:
         at_least_one("recent", flags.recent)
+        if not flags.fail_on:
+            hint = "say what fails, too: --fail-on regression"
+            raise UsageError("--recent says which regressions fail, and none does", hint=hint)
     files = [path for path in flags.paths if path.is_file()]
     folders = [path for path in flags.paths if path not in files]
+    if not folders and (flags.servers or flags.scenarios):
+        raise UsageError("-s and -m select cells of runs, and there are only files", hint="leave them out")
     if len(folders) > 1:
         hint = "name the folder above them: runs are read at any depth"
         raise UsageError(f"{folders[0]} and {folders[1]} are two folders of runs", hint=hint)
