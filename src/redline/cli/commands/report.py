@@ -1,7 +1,7 @@
 """`redline report`: show a stored run, search or load, or a results.json, again."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from redline.analysis.other_results import lines_of
@@ -38,6 +38,8 @@ from redline.version import VERSION
 
 def execute(flags: ReportFlags) -> None:
     """Show what a directory or a results.json holds: a summary in the terminal, or a format of it on stdout."""
+    if flags.output is not None:
+        _check_is_no_source(flags.output, flags.runs)
     if len(flags.runs) > 1:
         _show_side_by_side(flags)
         return
@@ -48,6 +50,15 @@ def execute(flags: ReportFlags) -> None:
     _show(flags, name, form)
     if opened is not None:
         open_page(opened, Terminal(stderr=True))
+
+
+def _check_is_no_source(output: Path, runs: Sequence[Path]) -> None:
+    """Raise UsageError for a file of which the report is made; the reports of a run are made anew."""
+    file = output.resolve()
+    for run in map(Path.resolve, runs):
+        is_of_run = run in file.parents and file.is_file() and not file.name.startswith("report.")
+        if file.is_file() and (file == run or is_of_run):
+            raise UsageError(f"{output} is what the report is made of", hint="give another name")
 
 
 def _show_side_by_side(flags: ReportFlags) -> None:
