@@ -196,6 +196,12 @@ class StoreError(RedlineError):
     """The run directory could not be read or written."""
 
 
+class TakenError(StoreError):
+    """A place that the user named for results cannot hold them: it is taken, or its folder is missing. Exit code 2."""
+
+    exit_code = 2
+
+
 class NotStoredError(StoreError):
     """A directory that the user named does not hold the expected files. Exit code 2."""
 

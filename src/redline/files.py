@@ -9,7 +9,7 @@ from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
-from redline.errors import StoreError, UsageError
+from redline.errors import StoreError, TakenError, UsageError
 from redline.wording import part
 
 
@@ -176,6 +176,10 @@ def as_store_error(path: Path, *, begun: bool = True) -> Iterator[None]:
     """
     try:
         yield
+    except FileNotFoundError as error:
+        if begun or path.parent.exists():
+            raise StoreError(f"{path}: {error.strerror or error}", hint=_advice(error, begun=begun)) from error
+        raise TakenError(f"{path}: there is no folder {path.parent}", hint="make it first") from error
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}", hint=_advice(error, begun=begun)) from error
 

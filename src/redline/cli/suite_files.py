@@ -64,7 +64,7 @@ def write_suite(
     builds = builds_of(project) if project is not None else ()
     said: list[str] = [f"# Measure it with: {measured_by}"]
     said += [f"# Built by: {line}" for text in builds for line in text.splitlines()]
-    with as_store_error(file):
+    with as_store_error(file, begun=False):
         write_atomically(file, "\n".join([*said, text]).encode())
     if project is not None and builds:
         message = f"{file} does not build its servers, as {project.document.file} does: see its first lines"

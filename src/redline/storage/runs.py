@@ -33,7 +33,7 @@ from typing import ClassVar, TypeVar
 
 from pydantic import ValidationError
 
-from redline.errors import NotStoredError, StoreError, UsageError
+from redline.errors import NotStoredError, StoreError, TakenError, UsageError
 from redline.files import as_store_error, open_lock, open_within, write_pieces_atomically
 from redline.model import (
     Calibration,
@@ -106,10 +106,10 @@ class RunStore:
         if self.exists:
             kind, other = self.kind, f"choose another with {part('keep', 'DIR')}"
             hint = other if kind == "load" else f"resume it with: {resuming(self.folder, kind)}; or {other}"
-            raise StoreError(f"{self.folder} already holds a {kind}", hint=hint)
+            raise TakenError(f"{self.folder} already holds a {kind}", hint=hint)
         if self._measured:
             message = f"{self.folder} already holds {self._measured} recordings of an unknown origin"
-            raise StoreError(message, hint=f"choose another with {part('keep', 'DIR')}, or move them away")
+            raise TakenError(message, hint=f"choose another with {part('keep', 'DIR')}, or move them away")
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         with as_store_error(self.folder, begun=False):
             self.folder.mkdir(parents=True, exist_ok=True)
