@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -67,7 +68,10 @@ class RedlineFixture:
         self._measured += 1
         self._item.add_report_section("call", f"redline {name}", str(result))
         if self._folder is not None:
-            test = re.sub(r"[^\w.-]+", "-", self._item.nodeid).strip("-")[-_LONGEST:]
+            node = self._item.nodeid
+            test = re.sub(r"[^\w.-]+", "-", node).strip("-")[-_LONGEST:]
+            if re.sub(r"::|/", "-", node) != test:  # another test may have the same name without these characters
+                test += f"-{sha256(node.encode()).hexdigest()[:8]}"
             self._folder.mkdir(parents=True, exist_ok=True)
             result.save(self._folder / f"{test}-{self._measured}-{name}.html")
         return result

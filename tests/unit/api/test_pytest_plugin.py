@@ -1,6 +1,7 @@
 """The pytest plugin in projects of its users: a fixture, a marker, an option, and words for what fails."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,7 +91,16 @@ def test_a_test_with_a_long_name_has_a_page_too(pytester: pytest.Pytester) -> No
     pytester.makepyfile(test_shop=PASSES.replace("test_fast", f"test_{'x' * 400}"))
     run(pytester, "--redline-html", "pages").assert_outcomes(passed=1)
     (page,) = (pytester.path / "pages").iterdir()
-    assert page.name.endswith("xxx-1-load.html")
+    assert re.fullmatch(r"x{120}-[0-9a-f]{8}-1-load\.html", page.name)
+
+
+def test_tests_whose_names_differ_in_signs_have_pages_of_their_own(pytester: pytest.Pytester) -> None:
+    body = PASSES.replace("(redline)", "(redline, path)")
+    pytester.makepyfile(
+        test_shop=f"import pytest\n\n@pytest.mark.parametrize('path', ['/items', '/items/', 'items'])\n{body}"
+    )
+    run(pytester, "--redline-html", "pages").assert_outcomes(passed=3)
+    assert len([*(pytester.path / "pages").iterdir()]) == 3
 
 
 def test_a_fixture_of_the_users_own_takes_precedence(pytester: pytest.Pytester) -> None:
