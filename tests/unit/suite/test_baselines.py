@@ -68,6 +68,22 @@ def test_a_star_pairs_all_others_by_options(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("named", ["fam.layered+routes=1+log=server-log", "fam.layered+log=server-log+routes=1"])
+def test_options_may_stand_in_any_order_and_be_defaults(tmp_path: Path, named: str) -> None:
+    as_value = pairs_of(tmp_path, f"{{slow.vanilla: {named}, {named}: fam.layered+routes=1+log=off}}")
+    assert as_value.baselines == {
+        "slow.vanilla": "fam.layered+log=server-log+routes=1",
+        "fam.layered+log=server-log+routes=1": "fam.layered+routes=1",
+    }
+    assert pairs_of(tmp_path, named).baseline == "fam.layered+log=server-log+routes=1"
+
+
+@pytest.mark.parametrize("named", ["fam.plain+routes=2", "fam.plain+routes=1+log=off", "fam.plain+routes=1+routes=128"])
+def test_an_option_that_a_variant_has_not_names_none(tmp_path: Path, named: str) -> None:
+    (problem,) = problems_of(tmp_path, text_of(f"{{slow.vanilla: {named}}}"))
+    assert problem.message == f"there is no server `{named}` in this suite"
+
+
 BOTH = "[{use: fam.plain, with: {routes: [1, 128]}}, {use: fam.layered, with: {routes: [1, 128]}}]"
 
 

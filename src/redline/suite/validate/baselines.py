@@ -1,10 +1,11 @@
 """Resolve the suite's `baseline` to slugs: the baseline of every server. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from redline.model import Variant
-from redline.model.catalogue import is_among
+from redline.model.catalogue import is_among, slug_text
 from redline.quantities import clip
 from redline.schema.document import Path
 from redline.suite.catalogue import Catalogue
@@ -18,10 +19,22 @@ def read_baselines(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) 
     """The slug of the common baseline, or the baselines by server slug. The result is meaningless after a problem."""
     written = sheet.document.at(_WHERE)
     if isinstance(written, str):
-        return _single(sheet, catalogue, variants, written)
+        return _single(sheet, catalogue, variants, _as_slug(variants, written))
     if not isinstance(written, dict) or not variants:
         return None, {}
     return None, _mapped(sheet, catalogue, variants, {str(key): value for key, value in written.items()})
+
+
+def _as_slug(variants: list[Variant], named: str) -> str:
+    """The slug of the variant that is named with its options in another order, or with defaults; else `named`."""
+    name, *parts = named.split("+")
+    for variant in variants:
+        own, *differing = variant.slug.split("+")
+        if own == name and parts and not Counter(differing) - Counter(parts):
+            defaults = {f"{option}={slug_text(value)}" for option, value in variant.options.items()}
+            if set(Counter(parts) - Counter(differing)) <= defaults:
+                return variant.slug
+    return named
 
 
 def partners(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
@@ -74,17 +87,23 @@ def _mapped(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], written
     baselines: dict[str, str] = {}
     keys: dict[str, Path] = {}
     exact = {variant.slug for variant in variants if variant.slug != variant.entry.name}
-    for key, named in sorted(written.items(), key=lambda item: item[0] not in exact):
+    for key, named in sorted(written.items(), key=lambda item: _as_slug(variants, item[0]) not in exact):
         path: Path = (*_WHERE, key)
-        candidates = _candidates(variants, named) if isinstance(named, str) else []
-        matched = _matched(sheet, path, variants, key)
-        if not candidates and isinstance(named, str):
-            _unknown(sheet, path, catalogue, variants, named)
+        glob = _as_slug(variants, key)
+        matched = _matched(sheet, path, variants, glob)
+        if not isinstance(named, str):
+            continue
+        value = _as_slug(variants, named)
+        candidates = _candidates(variants, value)
+        if not candidates:
+            _unknown(sheet, path, catalogue, variants, value)
         for variant in matched if candidates else []:
-            if variant.slug in baselines or _passes_over(key, variant, matched, candidates):
+            if variant.slug in baselines or _passes_over(glob, variant, matched, candidates):
                 continue
             keys[variant.slug] = path
-            partner = _partner(sheet, path, variant, matched, candidates)
+            own = variant in candidates
+            others = [candidate for candidate in candidates if candidate not in matched] if own else candidates
+            partner = _partner(sheet, path, (glob, value), variant, others, own=own)
             if partner is not None:
                 baselines[variant.slug] = partner.slug
     _no_circles(sheet, baselines, keys)
@@ -118,21 +137,19 @@ def _passes_over(key: str, variant: Variant, matched: list[Variant], candidates:
     )
 
 
-def _partner(
-    sheet: Sheet, path: Path, variant: Variant, matched: list[Variant], candidates: list[Variant]
+def _partner(  # noqa: PLR0913 - a key and its value, of what, and among what
+    sheet: Sheet, path: Path, written: tuple[str, str], variant: Variant, others: list[Variant], *, own: bool
 ) -> Variant | None:
-    """The baseline of a variant; None after noting that no variant fits, or several.
+    """The baseline of a variant, by a key and its value; None after noting that no variant fits, or several.
 
-    If both are named by their slugs, they are compared whatever their options and protocols are.
+    `own`: the value names the variant too. If both are named by their slugs, they are compared whatever their options
+    and protocols are.
     """
-    key, named = path[-1], sheet.document.at(path)
-    others = (
-        [candidate for candidate in candidates if candidate not in matched] if variant in candidates else candidates
-    )
+    key, named = written
     exact = next((other for other in others if named == other.slug), None)
-    if exact is not None and (named != exact.entry.name or (key == variant.slug and variant in candidates)):
+    if exact is not None and (named != exact.entry.name or (key == variant.slug and own)):
         return exact
-    fitting = _one_change(variant, others) if variant in candidates else partners(variant, candidates)
+    fitting = _one_change(variant, others) if own else partners(variant, others)
     if len(fitting) == 1:
         return fitting[0]
     if exact is not None and key == variant.slug:
