@@ -1,9 +1,8 @@
 """The schema of a journey: steps in order, values taken from answers, and rows of a CSV file."""
 
-import re
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from redline.errors import WrongValueError
 from redline.model import Request
@@ -13,21 +12,13 @@ from redline.schema.expected import StatusItem
 from redline.schema.http_texts import TokenText
 from redline.schema.load import MOST_CONNECTIONS, ThinkItem
 from redline.schema.request import METHOD_KEYS, METHODS, RequestSchema
+from redline.schema.stream import RustRegex
 from redline.schema.types import BY_FORM, MAPPING, PLAIN, Schema
 from redline.schema.websocket import WebSocketSchema
 
 _STEP_NAME = r"^[A-Za-z][A-Za-z0-9_-]*( [A-Za-z0-9_-]+)*$"  # of several words, if need be
 _VALUE_NAME = r"^[A-Za-z_][A-Za-z0-9_.-]*$"
 _SOURCES = ("json", "header", "cookie", "regex", "text")
-_NOT_IN_RUST = re.compile(r"\\[^1-9]|(\(\?(?:<?[=!]|>)|\\[1-9])")  # look-around, atomic groups, back-references
-
-
-def _rust_regex(pattern: str) -> str:
-    """Check that a regular expression has nothing that the engine's, whose time is bounded, leave out."""
-    if missing := next((match[1] for match in _NOT_IN_RUST.finditer(pattern) if match[1]), None):
-        hint = 'write what stands around the value, and a group around it: `name="t" value="([^"]+)"`'
-        raise WrongValueError(f"`{missing}` is not in the regular expressions of the engine", hint)
-    return pattern
 
 
 class TakenSchema(Schema):
@@ -42,7 +33,7 @@ class TakenSchema(Schema):
     cookie: TokenText | None = Field(
         default=None, description="the name of a cookie that the answer sets", examples=["sid"]
     )
-    regex: Annotated[str, AfterValidator(_rust_regex)] | None = Field(
+    regex: RustRegex | None = Field(
         default=None,
         min_length=1,
         description="a regular expression for the body: the value is its first group, or all that matches",

@@ -13,6 +13,12 @@ from redline.quantities import clip, did_you_mean, parse_duration
 from redline.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Schema, StreamTime
 
 Kind = Literal["sse", "ndjson", "chunks", "openai", "anthropic"]
+_NOT_IN_RUST = re.compile(r"\\[^1-9]|(\(\?(?:<?[=!]|>)|\\[1-9])")  # look-around, atomic groups, back-references
+_WRONG_IN_BOTH = (
+    *("missing )", "unbalanced parenthesis", "unterminated character set", "nothing to repeat", "bad character range"),
+    *("bad escape (end of pattern)", "min repeat greater than max repeat"),
+)
+"""How Python begins what it says of patterns that are wrong in Rust too."""
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 _GOOD = {
     "first-message": "first_message_ns",
@@ -29,7 +35,22 @@ def _pointer(text: str) -> str:
     return text
 
 
+def _rust_regex(pattern: str) -> str:
+    """Check that a regular expression is one, and has nothing that the engine's, whose time is bounded, leave out."""
+    if missing := next((match[1] for match in _NOT_IN_RUST.finditer(pattern) if match[1]), None):
+        hint = 'write what stands around the value, and a group around it: `name="t" value="([^"]+)"`'
+        raise WrongValueError(f"`{missing}` is not in the regular expressions of the engine", hint)
+    try:
+        re.compile(pattern)
+    except re.error as error:  # Rust's may have more than Python's, but not these
+        if error.msg.startswith(_WRONG_IN_BOTH):
+            hint = "write a backslash before characters that are meant literally"
+            raise WrongValueError(f"`{clip(pattern)}` is no regular expression: {error.msg}", hint) from None
+    return pattern
+
+
 Pointer = Annotated[str, AfterValidator(_pointer)]
+RustRegex = Annotated[str, AfterValidator(_rust_regex)]
 Pointers = Annotated[Annotated[Pointer, PLAIN] | Annotated[list[Pointer], LIST], BY_FORM]
 
 
@@ -45,7 +66,7 @@ class MessageSchema(Schema):
     event: Annotated[Annotated[str, PLAIN] | Annotated[list[str], LIST], BY_FORM] | None = Field(
         default=None, description="server-sent events of one of these types", examples=["token"]
     )
-    regex: str | None = Field(default=None, description="those in which it is found", examples=['"token":'])
+    regex: RustRegex | None = Field(default=None, description="those in which it is found", examples=['"token":'])
 
     @model_validator(mode="after")
     def _has_one(self) -> Self:
@@ -73,7 +94,8 @@ class AmountSchema(Schema):
 
 def _check_one(written: Schema, keys: Sequence[str]) -> None:
     """Check that exactly one of the keys is written. Raises WrongValueError."""
-    if len(written.model_fields_set) != 1:
+    values = [getattr(written, name) for name in written.model_fields_set]
+    if len(values) != 1 or not values[0]:
         raise WrongValueError(f"exactly one of {', '.join(f'`{key}`' for key in keys)} is needed", "write one of them")
 
 

@@ -74,6 +74,8 @@ class ReceiveSchema(FollowedSchema):
     def _ends(self) -> "ReceiveSchema":
         if self.until is None and self.lasts is None:
             raise WrongValueError("nothing says how long a user listens", "write `until: 600`, `for: 60s`, or both")
+        if self.message is not None and self.message.event is not None:
+            raise WrongValueError("messages of a WebSocket are of no type of event", "use `json` or `regex`")
         return self
 
 

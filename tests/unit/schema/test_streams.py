@@ -42,6 +42,17 @@ def test_a_stream_may_have_a_schedule(tmp_path: Path) -> None:
         (f"{SUITE}driver: loop\n", r"driver: GET /events is a conversation, whose messages only redline-engine"),
         (SUITE.replace("get: /events", "head: /events"), "an answer to HEAD has no events"),
         (SUITE.replace("until: 20", "until: 0"), "until"),
+        (
+            SUITE.replace("until: 20", "until: 20, message: {regex: '(open'}"),
+            r"`\(open` is no regular expression: miss",
+        ),
+        (
+            SUITE.replace("until: 20", "until: 20, message: {regex: '(?=x)'}"),
+            "is not in the regular expressions of the",
+        ),
+        (SUITE.replace("until: 20", "until: 20, message: {regex: null}"), "exactly one of `json`, `event`, `regex`"),
+        (SUITE.replace("until: 20", "until: 20, message: {event: ''}"), "exactly one of `json`, `event`, `regex`"),
+        (SUITE.replace("until: 20", "until: 20, message: {json: []}"), "exactly one of `json`, `event`, `regex`"),
     ],
 )
 def test_what_streams_cannot_do_is_refused_by_name(tmp_path: Path, text: str, says: str) -> None:
