@@ -18,6 +18,7 @@ from redline.model.load import Replay
 from redline.model.template import picked, with_picks
 from redline.quantities import LONGEST_DURATION_NS, parse_duration
 from redline.schema.document import Document, Path, Plain
+from redline.suite.request_source import lines_of
 from redline.suite.validate.checking import Sheet
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ def read_replay(text: str, file: str) -> Replay:
     with the line of the first invalid time or number, or of the first time before its predecessor.
     """
     times, requests = list[int](), list[int]()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         written, *more = line.partition("#")[0].split() or [""]
         if not written:
             continue
@@ -104,7 +105,7 @@ def _time(written: str, place: Location) -> int:
 
 def read_entries(text: str, file: str) -> tuple[str, ...]:
     """Parse entries, one per line; empty lines are left out. Raises UsageError for no entry, or too many."""
-    entries = tuple(line for line in text.splitlines() if line)
+    entries = tuple(line for line in lines_of(text) if line)
     if not entries:
         raise UsageError(f"{file} has nothing to pick from", hint="write one entry per line")
     if len(entries) > MOST_ENTRIES:
