@@ -11,6 +11,7 @@ from redline.model import AttachedServer
 from redline.model.template import for_each_literal
 from redline.model.way import Access
 from redline.quantities import clip
+from redline.schema.http_texts import check_placeholders
 from redline.schema.places import socket_place
 from redline.wording import part
 
@@ -109,8 +110,12 @@ def read_url(url: str) -> tuple[AttachedServer, str]:
 
 
 def _sent(path: str) -> str:
-    """A path as it is sent: with a slash, and without spaces or letters that need an escape."""
+    """A path as it is sent: with a slash, and without spaces or letters that need an escape. Raises UsageError."""
     path = path if path.startswith("/") else f"/{path}"
+    try:
+        check_placeholders(path)
+    except WrongValueError as error:
+        raise UsageError(f"{clip(path)}: {error.message}", hint=error.hint) from None
     return for_each_literal(path, lambda text: quote(text, safe=_SAFE))
 
 

@@ -80,6 +80,7 @@ def test_what_is_read(url: str, host: str, port: int, path: str) -> None:
         ("http://me@h/", "the URL of h holds a user, which", "-H 'Authorization"),
         ("http://me:secret@h:1/", "the URL of h:1 holds a user and a password", "-H 'Authorization"),
         ("http://h\\x/", "a backslash", "write it like http://"),
+        ("http://h/{rand:1-100}", "`{rand:1-100}` cannot be filled in", "{rand:1..100}"),
         ("http://a b/", "`a b` is not a host name", "use letters"),
         ("http://a..b/", "`a..b` is not a host name", "use letters"),
         ("http://%31/", "`%31` is not a host name", "use letters"),
