@@ -315,10 +315,12 @@ def _native(members: Sequence[ProfileReport]) -> Table:
 
 
 def _share(own: Estimate, total: Estimate | None) -> TableCell:
-    text = f"{100 * own.value:.1f}%"
-    half = "" if own.low is None or own.high is None else f" ±{50 * (own.high - own.low):.1f}"
-    with_callees = "" if total is None else f"{100 * total.value:.1f}% with what it calls"
-    return words(f"{text}{half}", with_callees)
+    return words(_percent(own), "" if total is None else f"{_percent(total)} with what it calls")
+
+
+def _percent(share: Estimate) -> str:
+    half = "" if share.low is None or share.high is None else f" ±{50 * (share.high - share.low):.1f}"
+    return f"{100 * share.value:.1f}%{half}"
 
 
 def _functions(profile: ProfileReport, most: int, title: Line = ()) -> Table:
