@@ -62,7 +62,7 @@ pub struct Keeper {
 impl Keeper {
     pub fn new(job: &Job) -> Self {
         let share = |request: &crate::job::Request| match &request.websocket {
-            Some(websocket) => websocket.message.trace_share(),
+            Some(websocket) => websocket.message.trace_share().or(request.template.trace_share()),
             None => request.template.trace_share(),
         };
         Self {

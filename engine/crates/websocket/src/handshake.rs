@@ -112,6 +112,12 @@ impl Handshake {
         Ok(Opened { head, subprotocol, deflate, rest: Vec::new() })
     }
 
+    /// Whether nothing of the server's answer has arrived; never over HTTP/2, where that is not seen here.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.answer.is_empty() && !self.key.is_empty()
+    }
+
     /// Appends the request. `request` is all of it but the key, with the blank line that ends it.
     pub fn write(&self, request: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(request.strip_suffix(b"\r\n").unwrap_or(request));

@@ -74,28 +74,34 @@ impl Layers {
         }
     }
 
-    /// The server sent these bytes in the handshake of a WebSocket; `None` while its answer is not complete.
+    /// The server sent these bytes in the handshake of a WebSocket; `None` while its answer is not complete. With it comes why the
+    /// stream that carries the WebSocket has ended, if it has.
     ///
     /// # Errors
     /// Why there is no WebSocket.
     #[cold]
-    pub fn feed_handshake(&mut self, bytes: &[u8], websocket: &WebSocket) -> Result<Option<Opened>, OpenError> {
+    pub fn feed_handshake(
+        &mut self,
+        bytes: &[u8],
+        websocket: &WebSocket,
+    ) -> Result<Option<(Opened, Option<End>)>, OpenError> {
         let Self { handshake: Some(handshake), stream, .. } = self else {
             return Ok(None);
         };
         let WebSocket { subprotocols, compression, .. } = websocket;
         let Some(stream) = stream else {
-            return handshake.feed(bytes, subprotocols, *compression).map_err(refused);
+            let opened = handshake.feed(bytes, subprotocols, *compression).map_err(refused)?;
+            return Ok(opened.map(|opened| (opened, None)));
         };
         let mut rest = Vec::new();
-        stream.feed(bytes, &mut rest)?;
+        let end = stream.feed(bytes, &mut rest).err();
         let Some(answer) = stream.answer() else {
-            return Ok(None);
+            return end.map_or(Ok(None), |end| Err(end.into()));
         };
         match handshake.answered(answer.status, &answer.fields, &answer.body, subprotocols, *compression) {
-            Ok(opened) => Ok(Some(Opened { rest, ..opened })),
+            Ok(opened) => Ok(Some((Opened { rest, ..opened }, end))),
             // Its body may follow.
-            Err(_) if !answer.connects() && !answer.is_complete && answer.body.is_empty() => Ok(None),
+            Err(_) if !answer.connects() && !answer.is_complete && answer.body.is_empty() && end.is_none() => Ok(None),
             Err(why) => Err(refused(why)),
         }
     }

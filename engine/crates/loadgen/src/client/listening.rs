@@ -1,5 +1,6 @@
 //! Each WebSocket whose user only listens: each request opens one, and the messages on it are a stream.
 
+use redline_http2::End;
 use redline_websocket::{Role, Session};
 use redline_wire::KeptFields;
 
@@ -9,6 +10,12 @@ use crate::ids::ConnectionId;
 use crate::io::Io;
 use crate::sys::random::random_number;
 
+/// What came after the answer that opened a WebSocket, and why nothing more comes, if that is known already.
+pub(super) struct Rest {
+    pub bytes: Vec<u8>,
+    pub end: Option<End>,
+}
+
 impl<I: Io> Client<I> {
     /// The server answers the handshake of a request. Returns what came after its answer once the WebSocket is open.
     pub(super) fn listen(
@@ -17,7 +24,7 @@ impl<I: Io> Client<I> {
         bytes: &[u8],
         now_ns: u64,
         activity: &mut Activity,
-    ) -> Result<Option<Vec<u8>>, OpenError> {
+    ) -> Result<Option<Rest>, OpenError> {
         let reader = self.pool.connection_mut(connection);
         let Some(pending) = reader.first_pending() else {
             return Ok(None);
@@ -26,7 +33,7 @@ impl<I: Io> Client<I> {
         else {
             return Ok(None);
         };
-        let opened = match layers.feed_handshake(bytes, &websocket) {
+        let (opened, end) = match layers.feed_handshake(bytes, &websocket) {
             Ok(Some(opened)) => opened,
             waits => {
                 reader.set_layers(layers);
@@ -47,6 +54,6 @@ impl<I: Io> Client<I> {
         writer.set_layers(layers);
         self.requests.begin_listening(pending, writer, now_ns, activity);
         self.write(connection, now_ns, activity);
-        Ok(Some(opened.rest))
+        Ok(Some(Rest { bytes: opened.rest, end }))
     }
 }

@@ -11,6 +11,7 @@ use super::glimpse::ended_early;
 use super::http1::{self, AnswersRead, ReadEnd};
 use super::http2;
 use super::layers::outcome_of;
+use super::listening::Rest;
 use super::pool::{NORMAL_CLOSURE, no_websocket};
 use super::sending::Client;
 use super::websocket::{self, MessagesRead};
@@ -85,6 +86,10 @@ impl<I: Io> Client<I> {
     fn end_of_stream(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let reader = self.pool.connection_mut(connection);
         if let Some(handshake) = reader.handshake() {
+            if handshake.is_unanswered() && reader.may_have_crossed() {
+                let reason = |_: &Connection| "the server closed the connection".to_owned();
+                return self.cut_off(connection, Outcome::Closed, reason, now_ns, activity);
+            }
             let why = no_websocket(handshake, Outcome::Closed, "the server closed the connection");
             return self.fail(connection, why.outcome(), |_| why.to_string(), now_ns, activity);
         }
@@ -144,7 +149,14 @@ impl<I: Io> Client<I> {
         let reader = self.pool.connection_mut(connection);
         if reader.handshake().is_some() {
             match self.listen(connection, bytes, now_ns, activity) {
-                Ok(Some(rest)) => self.take_messages(connection, &rest, now_ns, activity),
+                Ok(Some(Rest { bytes, end })) => {
+                    self.take_messages(connection, &bytes, now_ns, activity);
+                    if let Some(end) = end
+                        && self.pool.is_open(connection)
+                    {
+                        return self.stopped(connection, &end, now_ns, activity);
+                    }
+                }
                 Ok(None) => {}
                 Err(why) => return self.fail(connection, why.outcome(), |_| why.to_string(), now_ns, activity),
             }
@@ -158,6 +170,14 @@ impl<I: Io> Client<I> {
                 && self.pool.is_open(connection)
             {
                 return self.stopped(connection, &end, now_ns, activity);
+            }
+            // A peer that goes away accepts no further stream on the connection, and keeps that which there is.
+            if self.pool.is_open(connection)
+                && self.pool.connection(connection).is_empty()
+                && !self.pool.connection(connection).is_websocket()
+                && self.pool.connection_mut(connection).stream_mut().is_some_and(|stream| stream.gone().is_some())
+            {
+                return self.pool.ended_idle(connection, true, now_ns);
             }
         } else {
             return self.take_messages(connection, bytes, now_ns, activity);

@@ -222,7 +222,7 @@ impl Scenario {
             varying = Opening::Upgrade(Arc::from(self.message.as_slice()));
             &varying
         };
-        connection.ask_websocket(opening).map_err(|why| Unwritable::Value(why.to_string()))
+        connection.ask_websocket(opening).map_err(|why| Unwritable::Session(why.to_string()))
     }
 
     /// The WebSocket of a request.
@@ -266,6 +266,10 @@ impl Scenario {
             Some(visitors) => message.render(&mut self.message, &mut VisitorValues { draws, visitors }),
         };
         rendered.map_err(|why| Unwritable::Value(why.to_string()))?;
+        if *kind == Kind::Text && self.visitors.is_some() && std::str::from_utf8(&self.message).is_err() {
+            let why = "the message is a text, and is not UTF-8 with this value (RFC 6455, 5.6)";
+            return Err(Unwritable::Value(why.to_owned()));
+        }
         connection.stage_frames(|session, out| session.write(*kind, &self.message, out));
         Ok(())
     }

@@ -118,6 +118,26 @@ fn a_request_that_crosses_the_close_of_an_idle_connection_is_written_again() {
     }
 }
 
+/// The handshake of a WebSocket is such a request, on a connection that a step before it used.
+#[test]
+fn a_handshake_that_crosses_the_close_of_an_idle_connection_is_written_again() {
+    let server = crossing(|_| Ok(()));
+    let steps = json!([
+        {"request": 0},
+        {"request": 1, "think": {"fixed_ns": 300_000_000}},
+    ]);
+    let listens = json!({
+        "method": "GET", "path": "/ticks", "expect": {"status": 200}, "websocket": {"answer": "listen"},
+        "stream": {"events": "messages", "until": 1},
+    });
+    let job = slow(server.port);
+    let plain = job["requests"][0].clone();
+    let job = with(with(job, "/requests", json!([plain, listens])), "/load", json!({"closed": {"users": 1}}));
+    let job = with(job, "/journey", json!({"steps": steps}));
+    let result = complete(&job);
+    assert!(result.count("retried") > 0, "{}", result.event["counts"]);
+}
+
 #[test]
 fn a_request_over_tls_that_crosses_the_close_is_written_again() {
     let certificates = certificates("127.0.0.1");

@@ -10,6 +10,7 @@ use crate::duets::run_undisturbed;
 use crate::requests::{counted, recorder};
 use crate::support::server::{Request, Server};
 use crate::support::{complete, run, with};
+use crate::websockets::Oracle;
 
 /// The trace ids, and whether they are sampled, of requests whose contexts are valid.
 fn contexts(requests: &[Request]) -> Vec<(String, bool)> {
@@ -63,6 +64,22 @@ fn a_load_that_is_repeated_samples_the_same_and_has_ids_of_its_own() {
     assert!(first.iter().map(|(_, is_sampled)| is_sampled).eq(other.iter().map(|(_, is_sampled)| is_sampled)));
     let ids: HashSet<&String> = first.iter().chain(&other).map(|(id, _)| id).collect();
     assert_eq!(ids.len(), 800);
+}
+
+/// A user who listens sends one request: the handshake.
+#[test]
+fn the_trace_of_a_handshake_is_kept() {
+    let oracle = Oracle::start(&["null", "--pushes", "3", "--push-every", "1ms"]);
+    let request = json!({
+        "method": "GET", "path": "/ticks", "headers": [["traceparent", "{traceparent}"]], "expect": {"status": 200},
+        "websocket": {"answer": "listen"}, "stream": {"events": "messages", "until": 3},
+    });
+    let job = with(crate::support::job(oracle.port), "/requests", json!([request]));
+    let result = complete(&with(job, "/traces", json!({"at_most": 5})));
+    let ids = |kept: &Value| kept.as_array().unwrap().iter().filter(|one| one["traceparent"].is_string()).count();
+    let kept = &result.event["kept"];
+    assert!(ids(&kept["slowest"]) > 0, "{kept:#}");
+    assert_eq!(ids(&kept["sampled"]), 5, "{kept:#}");
 }
 
 #[test]

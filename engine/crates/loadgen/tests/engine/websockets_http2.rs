@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use redline_websocket::{Event, Role, Session};
+use redline_websocket::{Event, Kind, Role, Session};
 use rustls::version::TLS13;
 use serde_json::{Value, json};
 
 use crate::checks::{Checks, check_of};
 use crate::support::http2::{GOAWAY, HEADERS, PREFACE_BYTES, RST_STREAM, SETTINGS, frame, go_away, settings};
-use crate::support::output::histogram;
+use crate::support::output::{Outcome, histogram};
 use crate::support::server::Server;
 use crate::support::tls::{TlsServer, certificates};
 use crate::support::{complete, job, open_job, run, with};
@@ -224,6 +224,67 @@ fn a_check_shows_the_message() {
     assert!(seen["failure"]["reason"].as_str().unwrap().contains("answers in HTTP/1, not in HTTP/2"), "{seen:#}");
 }
 
+/// A load of one user who listens to three pushes, 20 times, thinks in between, and is served like this by the connection's number.
+fn listened(
+    think_ms: u64,
+    serve: impl Fn(ByHand<std::net::TcpStream>, usize) -> io::Result<()> + Send + Sync + 'static,
+) -> Outcome {
+    let server = Server::start(move |peer, number| serve(ByHand::greet(peer.into_stream(), ENABLES)?, number));
+    let request = json!({
+        "method": "GET", "path": "/ticks", "expect": {"status": 200}, "websocket": {"answer": "listen"},
+        "stream": {"events": "messages", "until": 3},
+    });
+    let closed = json!({"users": 1, "think": {"fixed_ns": think_ms * 1_000_000}});
+    let job = with(with(job(server.port), "/requests", json!([request])), "/load/closed", closed);
+    let job = with(with(job, "/warmup_ns", json!(0)), "/count", json!(20));
+    complete(&over_http2(with(job, "/measure_ns", json!(5_000_000_000_u64))))
+}
+
+/// What a server pushes, and a close frame with this code.
+fn pushed(messages: usize, code: u16) -> Vec<u8> {
+    let (mut session, mut out) = (Session::new(Role::Server, 0), Vec::new());
+    for _ in 0..messages {
+        session.write(Kind::Text, b"tick", &mut out);
+    }
+    session.write_close(Some(code), &mut out);
+    out
+}
+
+/// All of it comes in one piece with the answer that opens the WebSocket.
+#[test]
+fn what_comes_with_the_answer_counts_though_the_stream_ends_with_it() {
+    for (messages, outcome) in [(3, "ok"), (1, "closed")] {
+        let result = listened(0, move |mut peer, _| {
+            peer.next(HEADERS)?;
+            let answer = frame(HEADERS, END_HEADERS, 1, OK);
+            peer.say(&[answer, frame(DATA, END_STREAM, 1, &pushed(messages, 1013))].concat())?;
+            peer.next(GOAWAY).map(|_| ())
+        });
+        result.are_all(outcome);
+        assert_eq!(result.event["streams"]["counted"], json!(20 * messages));
+        if outcome == "closed" {
+            assert!(result.reason(outcome).contains("1013"), "{}", result.reason(outcome));
+        }
+    }
+}
+
+/// Every other connection is given up while nobody uses it, and stays open.
+#[test]
+fn a_listener_opens_another_connection_where_the_server_has_gone_away() {
+    let result = listened(60, |mut peer, number| {
+        if number % 2 == 1 {
+            sleep(Duration::from_millis(20));
+            peer.say(&go_away(0, 0))?;
+            return peer.next(HEADERS).map(|_| ());
+        }
+        peer.answer(OK, 0)?;
+        peer.say(&frame(DATA, 0, 1, &pushed(3, 1000)))?;
+        peer.next(GOAWAY).map(|_| ())
+    });
+    result.are_all("ok");
+    assert!(result.count("reconnects") > 0);
+}
+
 /// Why no WebSocket is opened by a server that does this with each connection.
 fn refusal(
     serve: impl Fn(ByHand<std::net::TcpStream>) -> io::Result<()> + Send + Sync + 'static,
@@ -260,6 +321,16 @@ fn a_refused_handshake_says_what_the_server_said() {
     assert!(bare.ends_with("status 404 in place of 200"), "{bare}");
     let endless = refusal(|mut peer| peer.answer(NOT_FOUND, 0).and_then(|()| peer.next(GOAWAY).map(|_| ())), ENABLES);
     assert!(endless.ends_with("status 404 in place of 200"), "{endless}");
+    let cut = refusal(
+        |mut peer| {
+            peer.answer(NOT_FOUND, 0)?;
+            sleep(Duration::from_millis(20));
+            peer.say(&frame(RST_STREAM, 0, 1, &0_u32.to_be_bytes()))?;
+            peer.next(GOAWAY).map(|_| ())
+        },
+        ENABLES,
+    );
+    assert!(cut.ends_with("status 404 in place of 200"), "{cut}");
     let reset = refusal(
         |mut peer| {
             peer.next(HEADERS)?;

@@ -279,9 +279,12 @@ impl<I: Io> Pool<I> {
             let is_open = greeted(session, left, handshake, &payload)?;
             return Ok(end.map(|()| is_open)?);
         }
-        let Some(opened) = layers.feed_handshake(bytes, websocket)? else {
+        let Some((opened, end)) = layers.feed_handshake(bytes, websocket)? else {
             return Ok(false);
         };
+        if let Some(end) = end {
+            return Err(end.into());
+        }
         let ns = now_ns.saturating_sub(layers.handshake_since_ns);
         activity.events.push(ClientEvent::Upgraded(ns));
         layers.greeting_left = websocket.greeting;
