@@ -24,7 +24,7 @@ lazy val `http4s-ember-vanilla` = Servers
 lazy val `http4s-ember-tapir` = Servers
   .server("http4s-ember-tapir")
   .settings(
-    Servers.shared("ember", "tapir", "http4s-tapir"),
+    Servers.shared("ember", "tapir", "tapir-fs2", "http4s-tapir"),
     libraryDependencies ++= ember :+ "com.softwaremill.sttp.tapir" %% "tapir-http4s-server" % http4sTapirVersion,
   )
 
@@ -39,7 +39,7 @@ lazy val `http4s-blaze-vanilla` = Servers
 lazy val `http4s-blaze-tapir` = Servers
   .server("http4s-blaze-tapir", Servers.scala2)
   .settings(
-    Servers.shared("blaze", "tapir", "http4s-tapir"),
+    Servers.shared("blaze", "tapir", "tapir-fs2", "http4s-tapir"),
     libraryDependencies ++= blaze :+ "com.softwaremill.sttp.tapir" %% "tapir-http4s-server" % blazeTapirVersion,
     dependencyOverrides ++= blazeOverrides,
   )

@@ -21,7 +21,7 @@ lazy val `netty-tapir-future` = Servers
 lazy val `netty-tapir-cats` = Servers
   .server("netty-tapir-cats")
   .settings(
-    Servers.shared("tapir"),
+    Servers.shared("tapir", "tapir-fs2"),
     libraryDependencies += "com.softwaremill.sttp.tapir" %% "tapir-netty-server-cats" % nettyTapirVersion,
   )
 

@@ -21,7 +21,9 @@ pytestmark = pytest.mark.e2e
 
 WEBSOCKETS = (
     *("rust.hyper", "rust.axum", "go.nethttp", "node.http", "python.uvicorn"),
-    *("vertx.vanilla", "netty.vanilla", "zio-http.vanilla"),
+    *("http4s.vanilla", "http4s.tapir", "http4s.blaze-vanilla", "http4s.blaze-tapir", "pekko.vanilla", "pekko.tapir"),
+    *("netty.vanilla", "netty.tapir-cats", "vertx.vanilla", "zio-http.vanilla", "zio-http.tapir"),
+    *("spring-boot.tomcat", "spring-boot.jetty", "spring-boot.undertow", "spring-boot.webflux", "helidon.petstore"),
 )
 """The servers of the catalogue with WebSockets."""
 COMPRESSING = ("node.http", "python.uvicorn")

@@ -3,14 +3,15 @@ package redline
 import cats.effect.{ExitCode, IO}
 import org.http4s.HttpApp
 import org.http4s.blaze.server.BlazeServerBuilder
+import org.http4s.server.websocket.WebSocketBuilder2
 
 /** Blaze with its defaults, but for how many connections it accepts at once. */
 object Blaze {
-  def serve(app: HttpApp[IO], arguments: Arguments): IO[ExitCode] =
+  def serve(app: WebSocketBuilder2[IO] => HttpApp[IO], arguments: Arguments): IO[ExitCode] =
     BlazeServerBuilder[IO]
       .bindHttp(arguments.port, arguments.host)
       .withMaxConnections(arguments.connections.getOrElse(sys.error("--connections N is missing")))
-      .withHttpApp(app)
+      .withHttpWebSocketApp(app)
       .withoutBanner
       .resource
       .useForever

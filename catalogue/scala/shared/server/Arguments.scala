@@ -12,12 +12,22 @@ package redline
   *   the cores it may use, for frameworks that want to be told
   * @param connections
   *   how many connections at once, for servers that have such a limit
+  * @param pings
+  *   whether WebSockets are pinged, for servers that can
   */
-final case class Arguments(host: String, port: Int, routes: Int, serverLog: Option[String], cpus: Int, connections: Option[Int])
+final case class Arguments(
+    host: String,
+    port: Int,
+    routes: Int,
+    serverLog: Option[String],
+    cpus: Int,
+    connections: Option[Int],
+    pings: Boolean,
+)
 
 object Arguments {
 
-  /** `--host ADDRESS --port N --routes N --cpus N --interceptor off|server-log --log FILE [--connections N]`, in any order; ends the process when they are wrong. */
+  /** `--host ADDRESS --port N --routes N --cpus N --interceptor off|server-log --log FILE [--connections N] [--pings on|off]`, in any order; ends the process when they are wrong. */
   def parse(words: Seq[String]): Arguments = {
     val values = words.grouped(2).collect { case Seq(flag, value) => flag -> value }.toMap
     def text(flag: String): String = values.getOrElse(flag, wrong(s"$flag VALUE is missing"))
@@ -28,7 +38,7 @@ object Arguments {
       case other => wrong(s"--interceptor is off or server-log, not $other")
     }
     val connections = Option.when(values.contains("--connections"))(number("--connections"))
-    Arguments(text("--host"), number("--port"), number("--routes"), serverLog, number("--cpus"), connections)
+    Arguments(text("--host"), number("--port"), number("--routes"), serverLog, number("--cpus"), connections, values.get("--pings").contains("on"))
   }
 
   private def wrong(reason: String): Nothing = {

@@ -10,7 +10,7 @@ import scala.concurrent.{ExecutionContext, Future}
 object Tapir {
   def route(arguments: Arguments)(using ExecutionContext): Route = {
     val options = PekkoHttpServerOptions.customiseInterceptors.serverLog(serverLog(arguments)).options
-    PekkoHttpServerInterpreter(options).toRoute(Endpoints.all[Future](arguments.routes))
+    PekkoHttpServerInterpreter(options).toRoute(Endpoints.all[Future](arguments.routes) ++ WebSockets.all(arguments.pings))
   }
 
   private def serverLog(arguments: Arguments) = arguments.serverLog.map { file =>

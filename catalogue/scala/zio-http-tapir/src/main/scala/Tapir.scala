@@ -9,7 +9,7 @@ import zio.http.{Response, Routes}
 object Tapir {
   def routes(arguments: Arguments): Routes[Any, Response] = {
     val options = ZioHttpServerOptions.customiseInterceptors[Any].serverLog(serverLog(arguments)).options
-    ZioHttpInterpreter(options).toHttp(Endpoints.all[Task](arguments.routes))
+    ZioHttpInterpreter(options).toHttp(Endpoints.all[Task](arguments.routes) ++ WebSockets.all(arguments.pings))
   }
 
   private def serverLog(arguments: Arguments) = arguments.serverLog.map { file =>

@@ -19,7 +19,8 @@ public class Petstore {
         WebServerConfig.Builder server = WebServer.builder()
                 .host(args[0])
                 .port(Integer.parseInt(args[1]))
-                .routing(Petstore::routing);
+                .routing(Petstore::routing)
+                .addRouting(WebSockets.routing());
         if (args[2].endsWith("+tls")) {
             Keys keys = Keys.builder()
                     .keystore(store -> store.keystore(Resource.create(Path.of(args[3], "server.keystore")))
