@@ -13,7 +13,7 @@ object Tapir {
     val interpreter = Http4sServerInterpreter[IO](options(arguments))
     // Blaze has a builder for each connection: the routes that need none are made once.
     val routes = interpreter.toRoutes(Endpoints.all[IO](arguments.routes))
-    val webSockets = interpreter.toWebSocketRoutes(WebSockets.all(arguments.pings))
+    val webSockets = interpreter.toWebSocketRoutes(WebSockets.all(arguments.pings, pongs = false))
     builder => (routes <+> webSockets(builder)).orNotFound
   }
 

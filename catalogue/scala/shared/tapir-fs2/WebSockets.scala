@@ -14,10 +14,13 @@ import scala.concurrent.duration.DurationLong
 object WebSockets {
   private type Messages = Pipe[IO, WebSocketFrame, WebSocketFrame]
 
-  /** Raw frames take tapir's fast path; with `pings` they do not: tapir then pings its clients, and answers theirs. */
-  def all(pings: Boolean): List[ServerEndpoint[Fs2Streams[IO] with CanOpen, IO]] = {
+  /** Raw frames take tapir's fast path; with `pings` they do not: tapir then pings its clients.
+    *
+    * `pongs`: tapir answers the pings of clients, as its server does not.
+    */
+  def all(pings: Boolean, pongs: Boolean): List[ServerEndpoint[Fs2Streams[IO] with CanOpen, IO]] = {
     val every = Option.when(pings)((13.seconds, WebSocketFrame.ping))
-    val body = webSocketBodyRaw(Fs2Streams[IO]).autoPing(every).autoPongOnPing(pings)
+    val body = webSocketBodyRaw(Fs2Streams[IO]).decodeCloseRequests(false).autoPing(every).autoPongOnPing(pongs)
     def opened(name: String, messages: Messages) = endpoint.get.in("ws" / name).out(body).serverLogicSuccessPure[IO](_ => messages)
     List(opened("echo", echo), opened("ts", pushes))
   }
@@ -26,6 +29,6 @@ object WebSockets {
 
   private val pushes: Messages = received => {
     val times = Stream.awakeEvery[IO](Clock.pushesEveryMillis.millis).evalMap(_ => IO(WebSocketFrame.text(Clock.nanos)))
-    times.concurrently(received.drain)
+    times.interruptWhen(received.compile.drain.attempt)
   }
 }

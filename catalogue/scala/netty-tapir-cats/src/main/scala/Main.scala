@@ -15,7 +15,7 @@ object Main extends IOApp {
         .host(arguments.host)
         .port(arguments.port)
         .addEndpoints(Endpoints.all[IO](arguments.routes))
-        .addEndpoints(WebSockets.all(arguments.pings))
+        .addEndpoints(WebSockets.all(arguments.pings, pongs = true))
       _ <- Resource.eval(server.start()) // its stop() would wait longer for idle connections than the lab waits for a server
     } yield ()
     serving.useForever.onError { case reason: java.io.IOException => IO(Serving.cannotServe(arguments, reason)) }

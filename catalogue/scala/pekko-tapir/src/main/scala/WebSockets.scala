@@ -14,10 +14,10 @@ import scala.concurrent.duration.DurationLong
 object WebSockets {
   private type Messages = Flow[WebSocketFrame, WebSocketFrame, Any]
 
-  /** With `pings` tapir pings its clients, and answers theirs. */
+  /** With `pings` tapir pings its clients; pekko-http answers theirs. */
   def all(pings: Boolean): List[ServerEndpoint[PekkoStreams & CanOpen, Future]] = {
     val every = Option.when(pings)((13.seconds, WebSocketFrame.ping))
-    val body = webSocketBodyRaw(PekkoStreams).autoPing(every).autoPongOnPing(pings)
+    val body = webSocketBodyRaw(PekkoStreams).autoPing(every).autoPongOnPing(false)
     def opened(name: String, messages: Messages) = endpoint.get.in("ws" / name).out(body).serverLogicSuccessPure[Future](_ => messages)
     List(opened("echo", echo), opened("ts", pushes))
   }

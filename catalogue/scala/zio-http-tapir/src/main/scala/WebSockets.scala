@@ -14,10 +14,10 @@ import scala.concurrent.duration.{FiniteDuration, SECONDS}
 object WebSockets {
   private type Messages = Stream[Throwable, WebSocketFrame] => Stream[Throwable, WebSocketFrame]
 
-  /** With `pings` tapir pings its clients, and answers theirs. */
+  /** With `pings` tapir pings its clients. It answers theirs, as zio-http leaves that to it. */
   def all(pings: Boolean): List[ServerEndpoint[ZioStreams & CanOpen, Task]] = {
     val every = Option.when(pings)((FiniteDuration(13, SECONDS), WebSocketFrame.ping))
-    val body = webSocketBodyRaw(ZioStreams).autoPing(every).autoPongOnPing(pings)
+    val body = webSocketBodyRaw(ZioStreams).decodeCloseRequests(false).autoPing(every).autoPongOnPing(true)
     def opened(name: String, messages: Messages) = endpoint.get.in("ws" / name).out(body).serverLogicSuccessPure[Task](_ => messages)
     List(opened("echo", echo), opened("ts", pushes))
   }

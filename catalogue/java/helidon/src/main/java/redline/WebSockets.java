@@ -1,14 +1,19 @@
 package redline;
 
 import io.helidon.common.buffers.BufferData;
+import io.helidon.common.configurable.ThreadPoolSupplier;
 import io.helidon.webserver.websocket.WsRouting;
 import io.helidon.websocket.WsListener;
 import io.helidon.websocket.WsSession;
-import java.time.Duration;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 
 /** An echo, and the time every 100 ms from a virtual thread for each connection. */
 class WebSockets {
-    private static final long EVERY_MS = 100;
+    private static final long EVERY_NS = 100_000_000;
+    private static final ExecutorService PUSHERS =
+            ThreadPoolSupplier.builder().threadNamePrefix("push-").virtualThreads(true).build().get();
 
     static WsRouting.Builder routing() {
         return WsRouting.builder().endpoint("/ws/echo", Echo::new).endpoint("/ws/ts", Pushes::new);
@@ -32,21 +37,22 @@ class WebSockets {
     }
 
     private static class Pushes implements WsListener {
-        private Thread pusher;
+        private Future<?> pusher;
 
         @Override
         public void onOpen(WsSession session) {
-            pusher = Thread.startVirtualThread(() -> {
-                try {
-                    for (long due = System.nanoTime(); ; ) {
-                        due += EVERY_MS * 1_000_000;
-                        Thread.sleep(Duration.ofNanos(Math.max(0, due - System.nanoTime())));
-                        session.send(Clock.nanos(), true);
-                    }
-                } catch (InterruptedException closed) {
-                    // The connection is closed.
+            pusher = PUSHERS.submit(() -> push(session));
+        }
+
+        private void push(WsSession session) {
+            try {
+                for (long due = System.nanoTime() + EVERY_NS; ; due += EVERY_NS) {
+                    TimeUnit.NANOSECONDS.sleep(due - System.nanoTime());
+                    session.send(Clock.nanos(), true);
                 }
-            });
+            } catch (InterruptedException closed) {
+                Thread.currentThread().interrupt();
+            }
         }
 
         @Override
@@ -56,7 +62,7 @@ class WebSockets {
 
         @Override
         public void onClose(WsSession session, int status, String reason) {
-            pusher.interrupt();
+            pusher.cancel(true);
         }
     }
 }
