@@ -28,6 +28,7 @@ STUDIES = Path(__file__).parents[1] / "docs" / "studies"
 UNITS = {"k/s": 1e3, "/s": 1.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 _CHANGE = re.compile(r"([\u2212+]?[\d.,]+)%(?: ([▲▼≈?]);?|;)? ?\[([\u2212+]?[\d.,]+), ([\u2212+]?[\d.,]+)\]")
 _LEVEL = re.compile(r"([\d.,]+) ?(k/s|/s|ms|µs|s|GiB|MiB|KiB)(?:/s)?(?: ±([\d.,]+)%| ([\d.,]+)\u2013([\d.,]+))?$")
+_SHARE = re.compile(r"(?:[\d.]+% ±[\d.]+ )?([\d.]+)% ±([\d.]+)(?: with what it calls)?$")
 _REPEAT = re.compile(r"redline ([\d.]+) · ([0-9a-f]{7})[0-9a-f]*(\+dirty)? · kernel \S+ · (redline .+)$")
 _SUBJECT = re.compile(r"\*\*([^*]+)\*\*(?: (?!\|)(.*))?$")
 COLUMNS = ("report", "section", "row", "column", "text")
@@ -118,10 +119,16 @@ def _text(reference: str, study: str) -> str:
 
 
 def parsed(text: str) -> Measured:
-    """A figure as reports write it: `+5.6% [+1.2, +9.7]`, `55.0 k/s ±6.2%` or a value and its ends."""
+    """A figure as reports write it: `+5.6% [+1.2, +9.7]`, `55.0 k/s ±6.2%`, a value and its ends, or a share.
+
+    A share of a profile counts with what is called.
+    """
     if change := _CHANGE.match(text):
         low, high = (1 + _number(bound) / 100 for bound in change.groups()[2:])
         return Measured(f"{change[1]}% [{change[3]}, {change[4]}]", low, high, undecided=change[2] == "?")
+    if share := _SHARE.match(text):
+        value, half = _number(share[1]) / 100, _number(share[2]) / 100
+        return Measured(f"{share[1]}% ±{share[2]}", value - half, value + half)
     first = text.split(";", maxsplit=1)[0].strip()
     if (level := _LEVEL.match(first)) is None:
         raise ValueError(f"not a figure: {text!r}")

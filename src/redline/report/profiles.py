@@ -46,7 +46,7 @@ _PURPOSES = {
 }
 """The meanings of HotSpot's names; other names stand as they are."""
 _COLOURS = 8
-_LIBRARIES = 12
+_LIBRARIES = 16
 _LEAST = 0.005
 """Shares and points below a half percent are left out of tables on a terminal and of sentences."""
 _ALPHA = 0.05

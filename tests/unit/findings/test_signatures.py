@@ -7,6 +7,7 @@ from redline.findings import Pace, judge, judge_search, signatures
 from redline.model import Finding, Grade, Histogram, Recording
 from redline.model.traffic import Outcomes
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
+from tests.unit.findings.test_across import adding
 
 MS = 1_000_000
 CELL = simulated_cell(load=SATURATE)
@@ -128,6 +129,8 @@ def test_no_pool_is_seen_where_another_cause_is_as_likely() -> None:
     assert pooled(4, busy=0.49) != []
     assert pooled(4, busy=0.51) == [], "its cores may limit it"
     assert pooled(4, busy=None) == []
+    assert pooled(4, busy=0.3, held=0.19) != []
+    assert pooled(4, busy=0.3, held=0.21) == [], "it wanted more, and others had its cores"
     assert pooled(4, light=0.3) != []
     assert pooled(4, light=0.31) == [], "requests may wait there already"
     assert pooled(0.84) == [], "less than one at a time: a rate limit, or a quota"
@@ -137,3 +140,9 @@ def test_no_pool_is_seen_where_another_cause_is_as_likely() -> None:
     assert pooled(4, times=Histogram.of([10 * MS] * 4)) == [], "too few to know"
     assert judge_search(CELL, [pace for pace in paces() if pace.overloaded]) == ()
     assert judge_search(CELL, [pace for pace in paces() if not pace.overloaded]) == ()
+
+
+@pytest.mark.parametrize(("throttled", "known"), [(4.0, True), (6.0, False)])
+def test_no_pool_is_seen_where_a_quota_sets_the_pace(throttled: float, known: bool) -> None:
+    recording = adding(quota_periods=10.0, throttled_periods=throttled)(simulated_recording(CELL))
+    assert (Pace.of(recording, TEN_MS, 400.0, overloaded=True).busy is not None) is known

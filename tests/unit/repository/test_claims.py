@@ -48,6 +48,8 @@ def test_what_was_contradicted_is_said() -> None:
         ("\u221228.5% ?; [\u221234.8, \u221221.6]", "\u221228.5% [\u221234.8, \u221221.6]", 0.652, 0.784),
         ("50.0 k/s ±25%; 0.512 (0.355\u20130.738); ▼ slower", "50.0 k/s ±25%", 40_000, 62_500),
         ("4.00 ms 2\u20138", "4.00 ms (2\u20138)", 0.002, 0.008),
+        ("2.2% ±0.4 6.5% ±0.6 with what it calls", "6.5% ±0.6", 0.059, 0.071),
+        ("2.2% ±0.4", "2.2% ±0.4", 0.018, 0.026),
     ],
 )
 def test_a_stored_figure_is_read_with_its_interval(text: str, shown: str, low: float, high: float) -> None:

@@ -225,6 +225,32 @@ def test_report_shows_a_result_of_another_tool(tmp_path: Path) -> None:
     assert "results.json" in refused.hint
 
 
+def test_options_that_say_nothing_are_refused(tmp_path: Path) -> None:
+    stored_run(tmp_path, 0)
+    for words, says in {
+        ("compare", tmp_path / "run-00", "--anyway"): "--anyway is about two runs",
+        ("history", tmp_path, "--recent", "2"): "--recent says which regressions fail, and none does",
+        ("history", PEERS / "wrk.txt", "-s", "x"): "-s and -m select cells of runs, and there are only files",
+    }.items():
+        refused = redline(*words).exception
+        assert isinstance(refused, UsageError)
+        assert refused.message == says
+
+
+def test_a_report_is_not_written_over_what_it_is_made_of(tmp_path: Path) -> None:
+    stored_run(tmp_path, 0)
+    run, other = tmp_path / "run-00", tmp_path / "other.json"
+    assert redline("report", run, "-o", other).exit_code == 0
+    for file in (run / "run.json", next((run / "recordings").iterdir())):
+        kept = file.read_bytes()
+        refused = redline("report", run, "-o", file, "--format", "json").exception
+        assert str(refused).startswith(f"{file} is what the report is made of")
+        assert file.read_bytes() == kept
+    assert str(redline("report", other, "-o", other).exception).startswith(f"{other} is what the report is made of")
+    assert redline("report", run, "-o", run / "report.md").exit_code == 0
+    assert redline("report", run, "-o", run / "report.md").exit_code == 0
+
+
 def test_compare_refuses_files() -> None:
     refused = redline("compare", PEERS / "wrk.txt", PEERS / "oha.json").exception
     assert f"{PEERS / 'wrk.txt'} is a file: runs are compared by their trials" in str(refused)

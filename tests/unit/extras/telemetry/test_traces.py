@@ -9,6 +9,7 @@ from redline.errors import UsageError
 from redline.extras.telemetry import otlp_traces
 from redline.extras.telemetry.meter import TracedTraffic
 from redline.extras.telemetry.otlp_traces import TraceSender, spans
+from redline.extras.telemetry.otlp_traces import traced as traced_by
 from redline.model import Cell, Request, Scenario, Traffic
 from redline.model.kept import KeptRequest, KeptRequests
 from tests.fakes.behaviour import GOOD
@@ -174,3 +175,10 @@ def test_a_cell_without_traffic_has_no_spans() -> None:
             assert meter is not None
             meter.trial(TRIAL, cell, recording)
         assert not collector.taken
+
+
+def test_what_became_of_the_spans_is_said_although_the_command_fails() -> None:
+    said: list[str] = []
+    with pytest.raises(SystemExit), traced_by("http://127.0.0.1:4318", said.append):
+        raise SystemExit(3)
+    assert said == ["--otlp-traces: no request of a trial had a trace, so nothing was sent"]
