@@ -174,8 +174,8 @@ def check_compares(suite: Suite, where: Path, output: Output) -> None:
     if output.fail_on:
         of = "of what is selected no server has its baseline" if suite.baseline or suite.baselines else "no baseline"
         raise UsageError(
-            f"{where}: {of}, so nothing is compared, and {part('fail_on')} could never fail",
-            hint=f"name a baseline, and select it too; or leave out {part('fail_on')}",
+            f"{where}: {of}, so nothing is compared, and --fail-on could never fail",
+            hint="name a baseline, and select it too; or leave out --fail-on",
         )
 
 

@@ -77,7 +77,7 @@ def lowest_per_s(probe_ns: int) -> float:
 def load_text(cell: Cell, stretch: SentStretch | None = None) -> str:
     """Describe the probes of a cell: `open, poisson, 256 connections, 5.00 s after 1.00 s`.
 
-    By users: `closed, 5.00 s after 1.00 s`, of conversations `… or more, in which users join, 1,000 per second at most`.
+    By users: `closed, 5.00 s after 1.00 s`; of conversations `… or more, in which users join, 1,000 a second at most`.
     Of a recording: `open, the first 1,200 of 36,000 recorded requests, in 20.5 s at 1x, 256 connections, after 1.00 s`.
     """
     load, after = cell.load, f"after {duration(min(SETTLE_NS, cell.warmup_ns))}"

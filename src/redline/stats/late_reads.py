@@ -11,7 +11,7 @@ SMALL_PART = 0.1
 """Times in doubt that are at most this part of those beyond a quantile hardly move it."""
 
 ROUNDING = 1e-9
-"""Of shares."""
+"""Shares that differ by less are equal."""
 
 MOST_APART = 0.02
 """A quantile is known whose ends are at most this share apart: no more than the differences that matter by default."""

@@ -65,7 +65,7 @@ def test_what_stands_there_is_left_alone(tmp_path: Path, *, is_link: bool) -> No
 def test_a_file_that_could_not_be_written_is_refused_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(StoreError, match="No such file or directory"):
+    with pytest.raises(StoreError, match="there is no folder"):
         Destination.at(tmp_path / "no" / "x.md")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)

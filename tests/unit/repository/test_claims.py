@@ -140,14 +140,3 @@ def test_a_ratio_is_as_wide_as_both_intervals() -> None:
     figure = claims.measured(pair, "tapir")
     assert figure.low == pytest.approx(51.9 / 1.13 / (74.4 * 1.035))
     assert figure.high == pytest.approx(51.9 * 1.13 / (74.4 / 1.035))
-
-
-def test_what_clojars_alone_has_is_named_with_its_version_wherever_it_keeps_a_claim_from_being_measured() -> None:
-    catalogue = (claims.STUDIES.parents[1] / "catalogue" / "README.md").read_text(encoding="utf-8")
-    reasons = [each["cannot"] for each in claims.claims("clojure") if "cannot" in each]
-    for reason in reasons:
-        for version in re.findall(r"\d+\.\d+\.\d+\S*", reason):
-            assert version.rstrip(",;") in catalogue, reason
-    missing = [reason for reason in reasons if "missing" in reason or "Clojars" in reason]
-    assert missing == reasons
-    assert all(re.search(r"\d+\.\d+\.\d+", reason) for reason in reasons)

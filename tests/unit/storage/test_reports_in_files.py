@@ -188,5 +188,5 @@ def test_a_file_that_says_no_format_or_cannot_be_written_is_refused(store: RunSt
     unknown = error_of("report", store.folder, "-o", tmp_path / "report.pdf")
     assert unknown.message == f"-o {tmp_path / 'report.pdf'}: its ending names no format"
     assert ".html" in str(unknown.hint)
-    assert "No such file" in error_of("report", store.folder, "-o", tmp_path / "gone" / "x.html").message
+    assert "there is no folder" in error_of("report", store.folder, "-o", tmp_path / "gone" / "x.html").message
     assert not (tmp_path / "gone").exists()

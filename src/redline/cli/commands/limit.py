@@ -76,7 +76,7 @@ def execute(flags: LimitFlags) -> None:
         form = "json" if flags.json else None
         output = Output("limit", form, fail_on, flags.wait_quiet, kept=kept, meter=meter, opens=flags.open)
         if fail_on and flags.git is None and [*map(is_suite, flags.targets)] == [False]:
-            hint = f"name a second server, or leave out {part('fail_on')}"
+            hint = "name a second server, or leave out --fail-on"
             raise UsageError("a search of one server compares nothing, so no verdict can fail it", hint=hint)
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
