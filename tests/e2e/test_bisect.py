@@ -118,7 +118,7 @@ def test_a_killed_search_goes_on(redline: Redline, history: History, how: tuple[
         killed.communicate()
     before = Bisection.model_validate_json((kept / "bisect.json").read_bytes())
     redline("bisect", "--resume", kept, "--metric", "p99").refused(2, "takes no --metric")
-    redline("bisect", commits[0], "HEAD", *how, "-o", kept).refused(1, "already holds a bisection")
+    redline("bisect", commits[0], "HEAD", *how, "-o", kept).refused(2, "already holds a bisection")
     done = redline("bisect", "--resume", kept, "--json")
     assert done.code == 0, done.err
     told = Bisection.model_validate(done.json)
