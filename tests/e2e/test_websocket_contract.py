@@ -26,7 +26,7 @@ WEBSOCKETS = (
     *("spring-boot.tomcat", "spring-boot.jetty", "spring-boot.undertow", "spring-boot.webflux", "helidon.petstore"),
 )
 """The servers of the catalogue with WebSockets."""
-COMPRESSING = ("node.http", "python.uvicorn")
+COMPRESSING = ("node.http", "python.uvicorn", "spring-boot.tomcat", "spring-boot.jetty")
 """Those that compress messages for clients that offer it."""
 WAIT_S = 20
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
@@ -51,12 +51,15 @@ class WebSocketClient:
         self.connection.sendall(bytes([0x80 | kind]) + length + MASK + masked)
 
     def receive(self) -> tuple[int, bytes]:
-        """The kind and payload of the next frame."""
-        first, second = self.received.read(2)
-        assert first & 0xF0 == 0x80, "one frame, without extensions"
-        assert second < 0x80, "a server does not mask"
-        size = second if second < 126 else int.from_bytes(self.received.read(2 if second == 126 else 8))
-        return first & 0x0F, self.received.read(size)
+        """The kind and payload of the next message, whose fragments are put together, or control frame."""
+        kind, payload, is_final = 0, b"", False
+        while not is_final:
+            first, second = self.received.read(2)
+            assert first & 0x70 == 0, "no extensions"
+            assert second < 0x80, "a server does not mask"
+            size = second if second < 126 else int.from_bytes(self.received.read(2 if second == 126 else 8))
+            kind, payload, is_final = kind or first & 0x0F, payload + self.received.read(size), first >= 0x80
+        return kind, payload
 
 
 @contextmanager

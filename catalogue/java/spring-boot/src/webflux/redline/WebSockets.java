@@ -19,7 +19,7 @@ class WebSockets {
     private static final int AFTER_OTHER_ROUTES = 10;
 
     @Bean
-    HandlerMapping webSockets() {
+    HandlerMapping webSocketRoutes() {
         Map<String, WebSocketHandler> handlers = Map.of("/ws/echo", WebSockets::echo, "/ws/ts", WebSockets::pushes);
         return new SimpleUrlHandlerMapping(handlers, AFTER_OTHER_ROUTES);
     }
