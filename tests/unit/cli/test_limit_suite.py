@@ -207,7 +207,9 @@ def test_a_search_that_ctrl_c_ended_before_its_first_probe_can_be_resumed(bench:
     assert done.exit_code == 130
     assert [(cell.ended, cell.probes) for cell in bench.report.cells] == [("interrupted", ())]
     bench.driver.on_drive = lambda _number: None
-    assert bench("--resume", bench.run_folder).exit_code == 0
+    done = bench("--resume", bench.run_folder, "--fail-on", "slower")
+    assert not isinstance(done.exception, UsageError), "a search compares without a baseline"
+    assert done.exit_code != 2
     assert [cell.ended for cell in bench.report.cells] == ["converged"]
 
 
