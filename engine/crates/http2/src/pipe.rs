@@ -14,7 +14,7 @@ pub struct Pipe {
     sent: usize,
     /// Nothing follows what is to be sent.
     pub is_ended: bool,
-    /// There was nothing to send when nghttp2 asked, so it has to be told once there is.
+    /// nghttp2 found nothing to send, and waits to be told that there is more.
     pub is_deferred: bool,
 }
 
