@@ -185,6 +185,10 @@ def test_slow_messages_end_a_load_early() -> None:
     assert said(streams(gaps_ms=[90.0] * 100)).startswith("gap p99 > 50ms for 1s: gap p99 was 90")
     assert said(streams(gaps_ms=[9.0] * 1000)) == ""
     assert said(None) == "", "an interval without messages shows nothing"
+    # 3% are too long, of which late reads may explain what stands beside them.
+    for blurred, ends in ((0, True), (19, True), (21, False)):
+        seen = streams(gaps_ms=[9.0] * 970 + [90.0] * 30).model_copy(update={"blurred": blurred})
+        assert bool(said(seen)) is ends, blurred
 
 
 def probe(gaps_ms: Iterable[float], good: int) -> Evidence:
