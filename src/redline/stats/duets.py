@@ -118,34 +118,39 @@ class Slices:
     @cached_property
     def _effects(self) -> Floats | None:
         """The log ratio of every server to the first; None if the slices do not tell it."""
-        return self._effects_of(slice(None))
+        effects = self._effects_of([np.arange(len(self.logs))])
+        return None if effects is None else effects[0]
 
     @cached_property
-    def _effects_of_batches(self) -> tuple[Floats, ...]:
-        """The same for every batch; empty if a batch has too few slices of a server."""
+    def _effects_of_batches(self) -> Floats | None:
+        """The same by batch; None if any batch has too few slices of a server, or does not tell it."""
         batches = np.array_split(np.arange(len(self.logs)), BATCHES)
         counts = [np.bincount(self.servers[batch], minlength=self._count) for batch in batches]
-        if np.min(counts) < FEWEST_IN_BATCH:
-            return ()
-        effects = [of_batch for of_batch in map(self._effects_of, batches) if of_batch is not None]
-        return tuple(effects) if len(effects) == len(batches) else ()
+        return None if np.min(counts) < FEWEST_IN_BATCH else self._effects_of(batches)
 
     @property
     def _count(self) -> int:
         return int(self.servers.max()) + 1
 
-    def _effects_of(self, part: Ints | slice) -> Floats | None:
-        servers = self.servers[part]
-        again = self.again[part].copy()
-        again[0] = False  # it has no predecessor
-        columns = np.column_stack((servers[:, np.newaxis] == np.arange(1, self._count), again))
-        if not again.any():
-            columns = columns[:, :-1]
-        differences = np.diff(columns.astype(np.float64), axis=0)
-        if np.linalg.matrix_rank(differences) < differences.shape[1]:
+    def _effects_of(self, parts: Sequence[Ints]) -> Floats | None:
+        """The log ratios of all servers to the first, by part of the slices; None if any part does not tell them.
+
+        All parts are fitted at once: they are many, and short. A shorter one ends with rows of zeros.
+        """
+        lengths = np.array([len(part) - 1 for part in parts])
+        differences = np.zeros((len(parts), lengths.max(), self._count))
+        values = np.zeros(differences.shape[:2])
+        for of_part, changes, part in zip(differences, values, parts, strict=True):
+            again = self.again[part].copy()
+            again[0] = False  # it has no predecessor
+            columns = np.column_stack((self.servers[part, np.newaxis] == np.arange(1, self._count), again))
+            of_part[: len(part) - 1] = np.diff(columns.astype(np.float64), axis=0)
+            changes[: len(part) - 1] = np.diff(self.logs[part])
+        effects = self._count - 1 + differences[:, :, -1].any(axis=1)
+        if (np.linalg.matrix_rank(differences) < effects).any():
             return None  # in so few slices two effects always came together
-        effects = _huber(differences, np.diff(self.logs[part]))
-        return np.concatenate(([0.0], effects[: self._count - 1]))
+        fitted = _huber(differences, values, lengths)
+        return np.concatenate((np.zeros((len(parts), 1)), fitted[:, :-1]), axis=1)
 
     def ratio(self, contrast: Floats) -> "StartRatio | None":
         """The log ratio for a contrast of the servers, which weights their logarithms and sums to 0.
@@ -156,8 +161,9 @@ class Slices:
         if self._effects is None:
             return None
         value = float(contrast @ self._effects)
-        batches = [float(contrast @ batch) for batch in self._effects_of_batches]
-        return StartRatio(value, float(np.std(batches, ddof=1)) / math.sqrt(BATCHES) if batches else None)
+        if self._effects_of_batches is None:
+            return StartRatio(value, None)
+        return StartRatio(value, float(np.std(self._effects_of_batches @ contrast, ddof=1)) / math.sqrt(BATCHES))
 
 
 @dataclass(frozen=True)
@@ -179,23 +185,35 @@ def shares_around(q: float, slices: int) -> tuple[float, float]:
     return max(q - half, 0.0), min(q + half, 1.0)
 
 
-def _huber(differences: Floats, values: Floats) -> Floats:
-    """Fit coefficients of `differences` to `values`: by least squares for usual values, robustly for the others."""
-    fitted = _least_squares(differences, values, np.ones(len(values)))
+def _huber(differences: Floats, values: Floats, lengths: Ints) -> Floats:
+    """Fit coefficients of `differences` to `values`: by least squares for usual values, robustly for the others.
+
+    Parts x rows x columns, parts x rows; gives parts x columns. Of a part count the first rows, so many as its length.
+    """
+    beyond = np.arange(values.shape[1]) >= lengths[:, np.newaxis]
+    parts, middle = np.arange(len(values)), ((lengths - 1) // 2, lengths // 2)
+    fitted = _least_squares(differences, values, np.ones(values.shape))
+    settled = np.zeros(len(values), dtype=bool)
     for _ in range(ROUNDS):
-        apart = np.abs(values - differences @ fitted)
-        usual = max(USUAL * 1.4826 * float(np.median(apart)), EXACT)
-        before = fitted
-        fitted = _least_squares(differences, values, usual / np.maximum(apart, usual))
-        if np.abs(fitted - before).max() < SAME:
+        apart = np.abs(values - (differences @ fitted[..., np.newaxis])[..., 0])
+        apart[beyond] = np.inf
+        ordered = np.sort(apart, axis=1)
+        median = (ordered[parts, middle[0]] + ordered[parts, middle[1]]) / 2
+        usual = np.maximum(USUAL * 1.4826 * median, EXACT)[:, np.newaxis]
+        again = _least_squares(differences, values, usual / np.maximum(apart, usual))
+        before, fitted = fitted, np.where(settled[:, np.newaxis], fitted, again)
+        settled |= np.abs(fitted - before).max(axis=1) < SAME
+        if settled.all():
             break
     return fitted
 
 
 def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:
-    """Fit coefficients by the normal equations: the columns are few, and of similar size."""
-    weighted = columns.T * weights
-    return np.linalg.solve(weighted @ columns, weighted @ values).astype(np.float64)
+    """Fit coefficients by the normal equations: the columns are few, and of similar size. That of zeros is 0."""
+    weighted = columns.swapaxes(1, 2) * weights[:, np.newaxis]
+    normal, diagonal = weighted @ columns, np.arange(columns.shape[2])
+    normal[:, diagonal, diagonal] += normal[:, diagonal, diagonal] == 0
+    return np.asarray(np.linalg.solve(normal, weighted @ values[..., np.newaxis])[..., 0])
 
 
 def over_starts(starts: Sequence[StartRatio], hosts: Sequence[str] = (), builds: Sequence[str] = ()) -> LogRatio:
