@@ -536,7 +536,7 @@ def duets_of(run: Run) -> Duets:
                 detects=baseline.warmup_detect,
                 cores=cores,
                 keeps=baseline.load.shape.requests_per_connection is None
-                and not (baseline.scenario.ends_streams and baseline.variant.http == "1.1"),
+                and not baseline.scenario.ends_connections(baseline.variant.http),
                 insecure=_insecure(baseline) or _insecure(plan.cells[cell_id]),
                 writes=baseline.scenario.writes,
                 inherited=before.get((cell_id, cell_ids[BASELINE])),
@@ -586,6 +586,7 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
         alone=comparison.ratio,
         of_starts=tuple(np.exp(duet.logs(comparison.metric).logs).tolist()),
         unsettled=duet.unsettled if duet.hinges_on_warmth(ratio, judge) else "",
+        bias=ratio.bias if math.isfinite(ratio.bias) else None,
         findings=duet.findings,
     )
     return comparison.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(comparison.threshold))

@@ -367,7 +367,7 @@ def reconnecting(cell: Cell, traffic: Traffic) -> Observation | None:
 
 def reconnected_share(cell: Cell, counts: Counts) -> float:
     """Reopened connections per request; 0 if the load asks for them or closes them itself, or most requests failed."""
-    if cell.scenario.ends_streams and cell.variant.http == "1.1":
+    if cell.scenario.ends_connections(cell.variant.http):
         return 0.0
     if cell.load.shape.requests_per_connection is not None or counts.outcomes.errors > _MOSTLY * counts.due:
         return 0.0

@@ -34,12 +34,13 @@ class Bisecting:
     def _commits(self) -> search.CommitGraph:
         numbers = self._numbers
         parents = [[numbers[up] for up in commit.parents if up in numbers] for commit in self.told.commits]
-        return search.CommitGraph.of_parents(parents, [commit.weight for commit in self.told.commits])
+        incomparable = [number for number, commit in enumerate(self.told.commits) if not commit.comparable]
+        return search.CommitGraph.of_parents(parents, [commit.weight for commit in self.told.commits], incomparable)
 
     @cached_property
     def _measured(self) -> list[search.MeasuredCommit]:
         return [
-            search.MeasuredCommit(number, duet.logs, duet.within_se, duet.is_same)
+            search.MeasuredCommit(number, duet.logs, duet.within_se, duet.is_same, duet.bias)
             for number, commit in enumerate(self.told.commits)
             for duet in commit.duets
         ]
@@ -120,28 +121,29 @@ class Bisecting:
         """The ranges in which the level surely changes."""
         commits = self.told.commits
         found = []
-        for rise in search.rises(self._measured):
+        for rise in search.rises(self._commits, self._measured):
             _, low, high = rise.span
             if low > 0 or high < 0:
                 before = self.told.oldest.commit if rise.before is None else commits[rise.before].commit
-                count = rise.after - (-1 if rise.before is None else rise.before)
                 until = commits[rise.after].commit
-                found.append(ChangedRange(after=before, until=until, commits=count, change=_ratios(rise.span)))
+                found.append(ChangedRange(after=before, until=until, commits=rise.commits, change=_ratios(rise.span)))
         return found
 
     def _log(self, told: Bisection) -> str:
         """The search as a log of `git bisect`: which commits probably have the change."""
         new, old = ("fixed", "unfixed") if told.is_fix else ("bad", "good")
         start = "git bisect start" + (f" --term-new={new} --term-old={old}" if told.is_fix else "")
+        start += " --first-parent" if told.first_parent else ""
         lines = [start, f"git bisect {new} {told.newest.commit}", f"git bisect {old} {told.oldest.commit}"]
         chances = self._commits.contains @ self._posterior.commits
         for name in dict.fromkeys(told.order):
             number = self._numbers[name]
-            if number == self._commits.last:
+            commit = told.commits[number]
+            if number == self._commits.last or not (commit.duets or commit.broken):
                 continue
             term = new if chances[number] > chances[-1] / 2 else old
-            term = "skip" if told.commits[number].broken else term
-            lines += [f"# {term}: [{name}] {told.commits[number].subject}", f"git bisect {term} {name}"]
+            term = "skip" if commit.broken else term
+            lines += [f"# {term}: [{name}] {commit.subject}", f"git bisect {term} {name}"]
         if told.ending == "found" and len(told.culprits) == 1:
             subject = told.commits[self._numbers[told.culprits[0]]].subject
             lines.append(f"# first {new} commit: [{told.culprits[0]}] {subject}")

@@ -30,7 +30,8 @@ def sections(told: Bisection) -> Iterator[Section]:
 def _row(commit: BisectedCommit) -> tuple[TextCell, ...]:
     level = words() if commit.level is None else words(change(commit.level))
     chance = words() if commit.broken else words(chances(commit.probability))
-    note = f"skipped: {commit.broken}" if commit.broken else ""
+    note = f"skipped: {commit.broken}" if commit.broken else f"not measured: {commit.failed}" if commit.failed else ""
+    note = note if commit.comparable else "does not contain the oldest commit: not measured"
     if commit.duets and commit.duets[-1].is_same:
         note = "the same bytes as the oldest: not measured"
     return words(commit.name), level, chance, words(note, look="dim")
@@ -63,7 +64,7 @@ def answer(told: Bisection) -> list[str]:
             sure = "" if max(map(abs, level)) < _SMALL else "sure "
             return [f"no {sure}difference in {told.metric}: {_ends(told)}; {cost}"]
         case "opposite":
-            swapped = f"redline bisect {told.bad.name} {told.good.name}"
+            swapped = f"redline bisect {told.bad.name} {told.good.name}, with the same flags"
             return [
                 f"{told.bad.name} is the better one in {told.metric}: {_ends(told)}; {cost}",
                 f"to find the commit that made it so: {swapped}",
@@ -80,7 +81,7 @@ def answer(told: Bisection) -> list[str]:
 def _culprit_text(told: Bisection) -> str:
     if len(told.culprits) == 1:
         return f"{_name(told, told.culprits[0])} made {told.metric} {_by(told)}"
-    broken = {commit.commit for commit in told.commits if commit.broken}
+    broken = {commit.commit for commit in told.commits if commit.broken or not commit.comparable}
     names = ", ".join(_name(told, commit) for commit in told.culprits)
     skipped = len(broken & {*told.culprits})
     which = f"one of {len(told.culprits)} commits" + (f", of which {skipped} cannot be measured," if skipped else "")
@@ -113,7 +114,7 @@ def _range(told: Bisection, after: str, until: str, commits: int, ratio: tuple[f
     rises = (ratio[0] > 0) != told.higher_is_better
     good, bad = (after, until) if rises else (until, after)
     where = _name(told, until) if commits == 1 else f"{commits} commits up to {_name(told, until)}"
-    more = "" if commits == 1 else f"; redline bisect {good[:9]} {bad[:9]}"
+    more = "" if commits == 1 else f"; redline bisect {good[:9]} {bad[:9]}, with the same flags"
     return f"{where}: {change(ratio)}{more}"
 
 

@@ -17,12 +17,16 @@ _NO_CODE_NAMES = ("LICENSE", "README", "CHANGELOG", "AUTHORS", "CONTRIBUTING")
 
 @dataclass(frozen=True)
 class HistoryCommit:
-    """A commit: its hash, those of its parents, its subject, and whether it touches what may change the server."""
+    """A commit: its hash, those of its parents, its subject, and whether it touches what may change the server.
+
+    `has_oldest`: it contains the oldest commit; on a branch that began before, it does not.
+    """
 
     commit: str
     parents: tuple[str, ...]
     subject: str
     touches_code: bool
+    has_oldest: bool
 
 
 @dataclass(frozen=True)
@@ -65,15 +69,16 @@ def history_between(
             said = " ".join(paths)
             hint = "paths count from the current folder; leave them out to search all commits"
             raise UsageError(f"no commit between {first.name} and {second.name} touches {said}", hint=hint)
-    commits = tuple(_commit(text, touching) for text in named.split(_COMMIT)[1:])
+    later = {*repository.read("rev-list", "--ancestry-path", f"{first.commit}..{second.commit}").split()}
+    commits = tuple(_commit(text, touching, later) for text in named.split(_COMMIT)[1:])
     return CommitHistory(first, second, is_fix, commits)
 
 
-def _commit(text: str, touching: set[str] | None) -> HistoryCommit:
+def _commit(text: str, touching: set[str] | None, later: set[str]) -> HistoryCommit:
     commit, parents, subject, files = text.split(_FIELD, 3)
     changed = [line for line in files.splitlines() if line]
     touches = any(map(_may_be_code, changed)) if touching is None else commit in touching
-    return HistoryCommit(commit, tuple(parents.split()), subject, touches)
+    return HistoryCommit(commit, tuple(parents.split()), subject, touches, commit in later)
 
 
 def _may_be_code(file: str) -> bool:

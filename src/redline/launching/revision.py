@@ -12,7 +12,7 @@ from redline.launching.process import ProcessServer
 from redline.launching.revisions import Repository, build, missing_submodule
 from redline.launching.temporary import elsewhere
 from redline.model import Variant
-from redline.model.catalogue import Checkout
+from redline.model.catalogue import Checkout, Revision
 from redline.ports import Building, BuildOutcome, Launch
 
 
@@ -51,27 +51,44 @@ class RevisionLauncher:
 
     def _built(self, checkout: Checkout, progress: Callable[[Building], None]) -> Path:
         """Build a revision, and return the folder to start it in. Raises BuildError."""
-        repository, name = Repository(Path(checkout.repository)), str(checkout.revision)
-        try:
-            root = self._stack.enter_context(repository.checked_out(checkout.revision))
-            self._roots.setdefault(checkout, root)
-            folder: Path = root / checkout.below
-            if not folder.is_dir():
-                hint = "compare revisions that have it, or put redline.yaml above it"
-                raise BuildError(f"{name} has no folder {checkout.below}, in which redline.yaml lies", hint=hint)
-            if checkout.build is not None:
-                try:
-                    build(checkout.build, folder, name, root.with_suffix(".log"), progress)
-                except BuildError as error:
-                    if why := _lacks_a_submodule(root):
-                        raise BuildError(error.message, hint=f"{why}; {error.hint}") from error
-                    raise
-        except OSError as error:
-            message = f"{name} cannot be checked out: {error.strerror}"
-            raise BuildError(message, hint=elsewhere()) from error
-        except UsageError as error:
-            raise BuildError.of(error) from error
+        repository = Repository(Path(checkout.repository))
+        root, folder = built_checkout(
+            repository, checkout.revision, checkout.below, checkout.build, self._stack, progress
+        )
+        self._roots.setdefault(checkout, root)
         return folder
+
+
+def built_checkout(  # noqa: PLR0913, PLR0917 - what, where, and for how long
+    repository: Repository,
+    revision: Revision,
+    below: str,
+    command: str | None,
+    stack: ExitStack,
+    progress: Callable[[Building], None],
+) -> tuple[Path, Path]:
+    """Check a revision out until `stack` ends, and build its folder `below` by a command, if there is one.
+
+    Gives its topmost folder and the built one. Raises BuildError.
+    """
+    try:
+        root = stack.enter_context(repository.checked_out(revision))
+        folder: Path = root / below
+        if not folder.is_dir():
+            hint = "name revisions that have it, or run it from a folder above, where redline.yaml lies"
+            raise BuildError(f"{revision} has no folder {below}", hint=hint)
+        if command is not None:
+            try:
+                build(command, folder, str(revision), root.with_suffix(".log"), progress)
+            except BuildError as error:
+                if why := _lacks_a_submodule(root):
+                    raise BuildError(error.message, hint=f"{why}; {error.hint}") from error
+                raise
+    except OSError as error:
+        raise BuildError(f"{revision} cannot be checked out: {error.strerror}", hint=elsewhere()) from error
+    except UsageError as error:
+        raise BuildError.of(error) from error
+    return root, folder
 
 
 def _lacks_a_submodule(root: Path) -> str:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import Revision
+from redline.model.why import WhyReport
 
 Ending = Literal["found", "several", "none", "opposite", "undecided", "interrupted"]
 """How a search ended.
@@ -24,6 +25,7 @@ class CommitDuet(Frozen):
 
     logs: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(min_length=1)
     within_se: float = Field(default=0.0, description="the error of a start's value by the scatter within it")
+    bias: float = omitted_if_default(0.0, "how far they may be off alike, as because servers were not warm")
     is_same: bool = omitted_if_default(default=False, description="it builds the same bytes; nothing was measured")
     took_ns: int = 0
     build_ns: int = omitted_if_default(0, "of that, how long its build took")
@@ -37,8 +39,12 @@ class BisectedCommit(Frozen):
     parents: tuple[str, ...]
     weight: float = Field(description="before anything is measured, relative to the others; above 0")
     duets: tuple[CommitDuet, ...] = ()
-    broken: str = omitted_if_default("", "why it could not be measured")
-    broken_ns: int = omitted_if_default(0, "how long that took")
+    comparable: bool = omitted_if_default(
+        default=True, description="it contains the oldest commit; one that does not is not measured"
+    )
+    broken: str = omitted_if_default("", "why it cannot be measured")
+    failed: str = omitted_if_default("", "why the last attempt to measure it failed, by chance")
+    broken_ns: int = omitted_if_default(0, "how long failed attempts took")
     level: Interval95 | None = Field(default=None, description="its value, low and high at 95%")
     probability: float = Field(default=0.0, description="that it is the only change")
 
@@ -77,6 +83,7 @@ class Bisection(Frozen):
     is_fix: bool = omitted_if_default(
         default=False, description="the good revision is the newest: what made it better is sought"
     )
+    first_parent: bool = omitted_if_default(default=False, description="commits of merged branches are left out")
     metric: str = Field(description="what is compared, in words")
     higher_is_better: bool = omitted_if_default(default=False)
     printed: PrintedNumber | None = omitted_if_default(None, "where a command prints the number")
@@ -91,6 +98,7 @@ class Bisection(Frozen):
         default=None, description="by the culprits, or between the ends if there are none: its value, low and high"
     )
     ranges: tuple[ChangedRange, ...] = omitted_if_default((), "where the level surely changes, if no commit is found")
+    why: tuple[WhyReport, ...] = omitted_if_default((), "the account of the commit against its parent")
     log: str = Field(default="", description="as `git bisect replay` reads it")
 
     def by_number(self, printed: PrintedNumber) -> "Bisection":
@@ -100,19 +108,23 @@ class Bisection(Frozen):
     def with_duet(self, commit: BisectedCommit, duet: CommitDuet, took_ns: int) -> "Bisection":
         """The search with one more measurement."""
         duets = (*commit.duets, duet.model_copy(update={"took_ns": took_ns}))
-        return self._with(commit.model_copy(update={"duets": duets}))
+        return self._with(commit.model_copy(update={"duets": duets, "failed": ""}))
 
-    def with_failure(self, commit: BisectedCommit, why: str, took_ns: int) -> "Bisection":
-        """The search with a commit that could not be measured, and is not tried again.
+    def with_failure(self, commit: BisectedCommit, why: str, took_ns: int, *, by_chance: bool) -> "Bisection":
+        """The search with an attempt to measure a commit that failed; unless by chance, it is not tried again.
 
-        One that was measured before, or that failed for no reason of its own, has failed by chance.
+        One that was measured before has failed by chance.
         """
-        broken, broken_ns = "" if commit.duets else why, commit.broken_ns + took_ns
-        return self._with(commit.model_copy(update={"broken": broken, "broken_ns": broken_ns}))
+        reason = "failed" if by_chance or commit.duets else "broken"
+        return self._with(commit.model_copy(update={reason: why, "broken_ns": commit.broken_ns + took_ns}))
 
     def _with(self, changed: BisectedCommit) -> "Bisection":
         commits = tuple(changed if one.commit == changed.commit else one for one in self.commits)
         return self.model_copy(update={"commits": commits, "order": (*self.order, changed.commit)})
+
+    def accounted(self, why: tuple[WhyReport, ...]) -> "Bisection":
+        """The search with the account of its commit."""
+        return self.model_copy(update={"why": why})
 
     def stopped(self) -> "Bisection":
         """The search as it is shown where it was interrupted."""

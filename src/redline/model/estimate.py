@@ -146,6 +146,9 @@ class DuetComparison(Frozen):
     control: Estimate | None = Field(description="the baseline against itself, as two servers in the same duets")
     alone: Estimate | None = Field(description="the ratio by trials of each server alone, which also give the levels")
     unsettled: str = omitted_if_default("", "why the ratio may still move within its interval: servers were not warm")
+    bias: float | None = omitted_if_default(
+        0.0, "how far the logarithm of the ratio may be off beyond chance, as by servers that were not warm; null: any"
+    )
     of_starts: tuple[float, ...] = omitted_if_default((), "the ratio of each start that counts, in their order")
     findings: tuple[Finding, ...]
 

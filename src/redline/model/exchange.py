@@ -246,15 +246,22 @@ class Scenario(Frozen):
         earlier = [plain[: at + 1].count(label) for at, label in enumerate(plain)]
         return tuple(label if nth == 1 else f"{label} #{nth}" for label, nth in zip(plain, earlier, strict=True))
 
-    @property
-    def ends_streams(self) -> bool:
-        """Whether a request ends before its stream, which in HTTP/1.1 ends its connection."""
-        return any(request.stream is not None and request.stream.is_bounded for request in self.requests)
+    def ends_connections(self, http: str) -> bool:
+        """Whether a request ends before its stream, and with it its connection: by HTTP/1.1, and of a WebSocket."""
+        return any(
+            request.stream is not None and request.stream.is_bounded and (http == "1.1" or request.websocket)
+            for request in self.requests
+        )
 
     @property
     def longest_stream_ns(self) -> int:
         """The longest time that a stream is followed: by the clock, or for messages on a schedule; 0 if not known."""
         return max((request.stream.followed_ns for request in self.requests if request.stream), default=0)
+
+    @property
+    def has_open_streams(self) -> bool:
+        """Whether a stream ends by itself or after so many messages, however long that takes."""
+        return any(request.stream is not None and request.stream.for_ns is None for request in self.requests)
 
     @property
     def counts_messages(self) -> bool:

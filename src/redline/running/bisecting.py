@@ -91,7 +91,7 @@ class BisectStore:
         with as_store_error(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomically(self.folder / STATE, told.json_bytes(indent=2) + b"\n")
-            write_atomically(self.folder / "bisect.log", told.log.encode())
+            write_atomically(self.folder / "bisect.log", told.log.encode(errors="surrogateescape"))
 
     def step(self, number: int, commit: BisectedCommit) -> Path:
         """An empty folder for a measurement; what a killed one left there is removed. Raises StoreError."""
@@ -101,9 +101,14 @@ class BisectStore:
             folder.parent.mkdir(parents=True, exist_ok=True)
         return folder
 
+    @property
+    def why(self) -> Path:
+        """The page of the account of the commit."""
+        return self.folder / "why" / "report.html"
+
     def account(self) -> Path:
         """An empty folder for the account of the commit. Raises StoreError."""
-        folder = self.folder / "why"
+        folder = self.why.parent
         with as_store_error(folder):
             shutil.rmtree(folder, ignore_errors=True)
         return folder
@@ -139,8 +144,11 @@ def _with_next(told: Bisection, commit: BisectedCommit, measure: CommitMeasureme
     except (BuildError, LaunchError, DriveError) as error:
         if commit.commit == told.newest.commit and not commit.duets:
             raise
-        why = "" if isinstance(error, _TooLittleError) else error.message.partition("\n")[0]
-        return told.with_failure(commit, why, time.monotonic_ns() - began)
+        # The oldest commit, or the engine, may have failed; a build is the commit's own, as is what fails twice.
+        is_own = isinstance(error, BuildError) or commit.commit in told.order
+        by_chance = isinstance(error, _TooLittleError) or not is_own
+        why = error.message.partition("\n")[0]
+        return told.with_failure(commit, why, time.monotonic_ns() - began, by_chance=by_chance)
     return told.with_duet(commit, duet, time.monotonic_ns() - began)
 
 
@@ -175,17 +183,23 @@ class DuetOfCommit:
         return _duet_of(report, session.store.manifest().plan, build_ns)
 
     def account(self, told: Bisection) -> Report:
-        """Compare the commit with its parent, and account for the difference. Raises RedlineError."""
+        """Compare the commit with its parent, and account for the difference.
+
+        Raises RedlineError and KeyboardInterrupt.
+        """
         commit, parent = told.culprits[0], told.parent
         assert parent is not None, "the first of the commits is never the culprit"
         revisions = (Revision(name=one[:9], commit=one) for one in (parent, commit))
         suite = self.suite.accounting(*revisions)
         session = RunSession.create(suite, self.source, self.store.account(), self.bench, self.listener)
-        return session.execute().parts[-1][1]
+        end = session.execute()
+        if end.interrupted:
+            raise KeyboardInterrupt
+        return end.parts[-1][1]
 
 
 class _TooLittleError(DriveError):
-    """A comparison has no ratio, although both commits answered: another one may have."""
+    """A comparison has no ratio that counts, although both commits answered: another one may have."""
 
 
 def _duet_of(report: Report, plan: Plan, build_ns: int) -> CommitDuet:
@@ -201,6 +215,12 @@ def _duet_of(report: Report, plan: Plan, build_ns: int) -> CommitDuet:
     (one,) = judged
     if one.duet is None or one.ratio is None or not one.duet.of_starts:
         raise _TooLittleError(one.refused or f"not enough data to compare {metric.words}", hint="measure for longer")
+    if one.duet.bias is None:
+        message = one.duet.unsettled or f"{metric.words}: too much was read late to compare it"
+        raise _TooLittleError(message, hint="measure for longer")
     return CommitDuet(
-        logs=tuple(map(math.log, one.duet.of_starts)), within_se=one.duet.blocks_se or 0.0, build_ns=build_ns
+        logs=tuple(map(math.log, one.duet.of_starts)),
+        within_se=one.duet.blocks_se or 0.0,
+        bias=one.duet.bias,
+        build_ns=build_ns,
     )

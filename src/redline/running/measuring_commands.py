@@ -11,7 +11,8 @@ from pathlib import Path
 from redline.errors import BuildError, RedlineError
 from redline.launching.commands import lines_of, started
 from redline.launching.guard import how_ended
-from redline.launching.revisions import Repository, build
+from redline.launching.revision import built_checkout
+from redline.launching.revisions import Repository
 from redline.model.bisection import BisectedCommit, CommitDuet, PrintedNumber
 from redline.model.catalogue import Revision
 from redline.ports import Building
@@ -62,11 +63,10 @@ class NumberOfCommit:
 
     def _built(self, revision: Revision) -> Path:
         if revision.commit not in self._folders:
-            root = self.stack.enter_context(self.repository.checked_out(revision))
-            folder = root / self.printed.below
-            if self.printed.build is not None:
-                with self.building() as progress:
-                    build(self.printed.build, folder, str(revision), root.with_suffix(".log"), progress)
+            with self.building() as progress:
+                _, folder = built_checkout(
+                    self.repository, revision, self.printed.below, self.printed.build, self.stack, progress
+                )
             self._folders[revision.commit] = folder
         return self._folders[revision.commit]
 

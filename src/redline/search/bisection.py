@@ -37,6 +37,9 @@ NO_CHANGE, SEVERAL = 0.01, 0.02
 """The probabilities of no change and of several, before anything is measured."""
 _SEVERAL_WIDTH = 3.0
 """The level between two changes is anywhere in a range of so many times their sum: before, between, or beyond."""
+_TWO_SIDED = 1.96
+_ALIKE = 2.0
+"""A measurement counts whose bias is at most so many times that of the least biased one of its commit."""
 _REACH, _GRID = 12.0, 193
 """Sizes are integrated over so many standard errors to each side of the newest commit's level, at so many points."""
 _NODES = 24
@@ -47,12 +50,14 @@ class MeasuredCommit:
     """A measured commit: the log ratio to the oldest commit in each start.
 
     `within_se` is the standard error of a start's value by the scatter within it. `is_same`: it builds the same bytes.
+    `bias`: how far all starts may be off alike, within which they are in 95 of 100 cases.
     """
 
     commit: int
     logs: tuple[float, ...]
     within_se: float = 0.0
     is_same: bool = False
+    bias: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -69,19 +74,23 @@ class CommitGraph:
     """The commits after the oldest one, in an order in which parents come first; the last contains all others.
 
     `contains[m, k]`: commit m contains the change of commit k. `weights` are prior weights, all above 0.
+    `incomparable` commits do not contain the oldest one, from which they differ by more than these changes.
     """
 
     contains: Bools
     weights: Floats
+    incomparable: frozenset[int] = frozenset()
 
     @classmethod
-    def of_parents(cls, parents: Sequence[Collection[int]], weights: Sequence[float]) -> "CommitGraph":
+    def of_parents(
+        cls, parents: Sequence[Collection[int]], weights: Sequence[float], incomparable: Collection[int] = ()
+    ) -> "CommitGraph":
         """The commits by the numbers of their parents among them."""
         contains = np.eye(len(parents), dtype=np.bool_)
         for commit, above in enumerate(parents):
             for parent in above:
                 contains[commit] |= contains[parent]
-        return cls(contains, np.asarray(weights, np.float64))
+        return cls(contains, np.asarray(weights, np.float64), frozenset(incomparable))
 
     @classmethod
     def in_line(cls, weights: Sequence[float]) -> "CommitGraph":
@@ -144,20 +153,24 @@ class Posterior:
 
 
 def levels(measured: Sequence[MeasuredCommit]) -> dict[int, CommitLevel]:
-    """The level of every measured commit, from all of its starts."""
+    """The level of every measured commit, from all starts of its measurements that are least biased."""
     starts: dict[int, list[float]] = {}
-    within: dict[int, float] = {}
+    within, biases, least = dict[int, float](), dict[int, float](), dict[int, float]()
     for one in measured:
-        if not one.is_same:
+        least[one.commit] = min(least.get(one.commit, math.inf), one.bias)
+    for one in measured:
+        if not one.is_same and one.bias <= max(_ALIKE * least[one.commit], BUILD_SD):
             starts.setdefault(one.commit, []).extend(one.logs)
             within[one.commit] = max(within.get(one.commit, 0.0), one.within_se)
+            biases[one.commit] = max(biases.get(one.commit, 0.0), one.bias)
     pooled = _pooled([MeasuredCommit(commit, tuple(logs)) for commit, logs in starts.items()])
     found = {one.commit: CommitLevel(0.0, SAME_SE, math.inf) for one in measured if one.is_same}
     for commit, logs in starts.items():
         of_commit = MODERATION_DF + len(logs) - 1
         variance = (MODERATION_DF * pooled + float(np.var(logs)) * len(logs)) / of_commit
         variance = max(variance, within[commit] ** 2)
-        found[commit] = CommitLevel(float(np.mean(logs)), math.sqrt(variance / len(logs) + BUILD_SD**2), of_commit)
+        se = math.hypot(math.sqrt(variance / len(logs)), BUILD_SD, biases[commit] / _TWO_SIDED)
+        found[commit] = CommitLevel(float(np.mean(logs)), se, of_commit)
     return found
 
 
@@ -291,7 +304,7 @@ def next_commit(
     built[[one.commit for one in measured]] = True
     score = _information(shares, min(abs(size) / se, 30.0)) / (costs.measure + np.where(built, 0.0, costs.build))
     score *= np.where(built, 1.0, _builds(len(shares), broken))
-    score[list(broken)] = -1.0
+    score[[*broken, *commits.incomparable]] = -1.0
     score[[one.commit for one in measured if one.is_same]] = -1.0  # it is known
     return int(np.argmax(score))
 
@@ -334,8 +347,8 @@ def most_measurements(count: int) -> int:
 
 def answer(commits: CommitGraph, known: Posterior, broken: Collection[int], tried: int) -> BisectAnswer | None:
     """The answer, if one is sure enough, or if no more is `tried`; None to go on."""
-    testable = [commit for commit in range(len(commits.weights)) if commit not in broken]
-    own = [group for group in commits.groups(testable) if known.best in group] if broken else [(known.best,)]
+    testable = {*range(len(commits.weights))}.difference(broken, commits.incomparable)
+    own = [group for group in commits.groups(testable) if known.best in group]
     best = BisectAnswer(FOUND, own[0], float(known.commits[list(own[0])].sum()))
     if best.probability >= CONFIDENCE:
         return best
@@ -359,21 +372,27 @@ def spans(measured: Sequence[MeasuredCommit]) -> dict[int, Span]:
 
 @dataclass(frozen=True)
 class Rise:
-    """The difference between two measured commits that follow each other; `before` is None for the oldest commit."""
+    """The difference of a measured commit from the last measured one that it contains; None for the oldest commit.
+
+    `commits` are those that only the later of the two contains.
+    """
 
     before: int | None
     after: int
+    commits: int
     span: Span
 
 
-def rises(measured: Sequence[MeasuredCommit]) -> list[Rise]:
-    """How the level changes from each measured commit to the next."""
+def rises(commits: CommitGraph, measured: Sequence[MeasuredCommit]) -> list[Rise]:
+    """How the level changes up to each measured commit."""
     found: list[Rise] = []
-    before, last = None, CommitLevel(0.0, 0.0, math.inf)
-    for commit, level in sorted(levels(measured).items()):
+    known, oldest = levels(measured), CommitLevel(0.0, 0.0, math.inf)
+    for commit, level in sorted(known.items()):
+        before = max((one for one in known if one != commit and commits.contains[commit, one]), default=None)
+        own = commits.contains[commit] if before is None else commits.contains[commit] & ~commits.contains[before]
+        last = oldest if before is None else known[before]
         span = _span(level.value - last.value, math.hypot(level.se, last.se), min(level.df, last.df))
-        found.append(Rise(before, commit, span))
-        before, last = commit, level
+        found.append(Rise(before, commit, int(own.sum()), span))
     return found
 
 

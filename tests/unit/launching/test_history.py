@@ -83,6 +83,18 @@ def test_a_merge_is_one_commit_by_first_parents(work: Work) -> None:
     only = work.between(first, "HEAD", first_parent=True).commits
     assert [commit.commit for commit in only] == [main, merge]
     assert only[-1].touches_code
+    assert all(commit.has_oldest for commit in (*every, *only))
+
+
+def test_a_branch_that_began_before_the_oldest_commit_lacks_it(work: Work) -> None:
+    work.commit("a.py")
+    work.git("checkout", "--quiet", "-b", "side")
+    side = work.commit("side.py")
+    work.git("checkout", "--quiet", "main")
+    oldest, main = work.commit("a.py"), work.commit("main.py")
+    work.git("merge", "--quiet", "--no-edit", "side")
+    has = {commit.commit: commit.has_oldest for commit in work.between(oldest, "HEAD").commits}
+    assert has == {side: False, main: True, work.git("rev-parse", "HEAD"): True}
 
 
 @pytest.mark.parametrize(("good", "bad", "says"), [("work tree", "HEAD", "no commit"), ("HEAD", "HEAD", "same commit")])

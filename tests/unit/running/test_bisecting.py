@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from redline.document.blocks import Prose, Table, words
-from redline.errors import BuildError, DriveError, NotStoredError, RedlineError, StoreError, UsageError
+from redline.errors import BuildError, DriveError, LaunchError, NotStoredError, RedlineError, StoreError, UsageError
 from redline.history.bisecting import Bisecting
 from redline.history.bisection_sections import answer, chances, change, sections
 from redline.model import Metric
@@ -143,7 +143,7 @@ def test_the_other_direction_is_offered(tmp_path: Path, *, is_fix: bool, higher_
     told = begun(8, is_fix=is_fix, higher_is_better=higher_is_better)
     ended = searched(tmp_path, told, Lab(levels_from(3, 8, wrong)))
     assert ended.ending == "opposite"
-    assert answer(ended)[1].endswith(f"redline bisect {told.bad.name} {told.good.name}")
+    assert answer(ended)[1].endswith(f"redline bisect {told.bad.name} {told.good.name}, with the same flags")
     right = searched(tmp_path / "right", told, Lab(levels_from(3, 8, -wrong)))
     assert right.culprits == (name(3),)
     if is_fix:
@@ -157,7 +157,7 @@ def test_several_changes_name_the_ranges_and_how_to_search_in_them(tmp_path: Pat
     assert len(told.ranges) == 2
     first, *others = answer(told)
     assert first.startswith("no single commit made CPU per request worse: it changed in several steps")
-    assert all("redline bisect 000000" in text for text in others)
+    assert all("redline bisect 000000" in text and text.endswith(", with the same flags") for text in others)
 
 
 def test_the_same_bytes_as_the_oldest_are_no_difference(tmp_path: Path) -> None:
@@ -180,6 +180,74 @@ def test_a_commit_that_was_measured_and_fails_later_is_not_broken(tmp_path: Path
     assert (told.ending, told.order) == ("none", (name(4),) * 3)
     assert len(told.commits[-1].duets) == 1
     assert not told.commits[-1].broken
+    assert told.commits[-1].failed == "no port is free"
+
+
+class Failing(Lab):
+    """A lab whose measurements of these numbers fail: a server of either commit does not start."""
+
+    fails_at: Sequence[int] = ()
+
+    def __call__(self, commit: BisectedCommit, number: int) -> CommitDuet:
+        if number in self.fails_at:
+            raise LaunchError("A did not start:\nits output", hint="", log_tail="")
+        return super().__call__(commit, number)
+
+
+def test_a_server_that_fails_once_has_failed_by_chance(tmp_path: Path) -> None:
+    lab = Failing(levels_from(5, 8, 0.05))
+    lab.fails_at = (2,)
+    told = searched(tmp_path, begun(8), lab)
+    assert told.culprits == (name(5),)
+    assert told.order[1] == told.order[2], "it is measured again at once"
+    assert not any(commit.broken or commit.failed for commit in told.commits)
+
+
+def test_a_commit_that_fails_twice_is_skipped(tmp_path: Path) -> None:
+    lab = Failing(levels_from(5, 8, 0.05))
+    lab.fails_at = (2, 3)
+    told = searched(tmp_path, begun(8), lab)
+    assert [commit.broken for commit in told.commits if commit.broken] == ["A did not start:"]
+    assert len({*told.order}) == len(told.order) - 1
+
+
+def test_why_a_measurement_failed_stays_with_its_commit(tmp_path: Path) -> None:
+    lab = Failing(levels_from(5, 8, 0.05), stops_at=3)
+    lab.fails_at = (2,)
+    told = searched(tmp_path, begun(8), lab)
+    (failed,) = (commit for commit in told.commits if commit.failed)
+    assert not failed.broken
+    assert f"git bisect skip {failed.commit}" not in told.log
+    assert f"git bisect good {failed.commit}" not in told.log, "it was not measured"
+    (table, *_), _ = (section.blocks for section in sections(told))
+    assert isinstance(table, Table)
+    assert words("not measured: A did not start:", look="dim") in {row[3] for row in table.rows}
+
+
+def test_a_commit_without_the_oldest_says_so_in_its_row(tmp_path: Path) -> None:
+    told = begun(8)
+    apart = told.commits[3].model_copy(update={"comparable": False})
+    told = told.model_copy(update={"commits": (*told.commits[:3], apart, *told.commits[4:])})
+    told = searched(tmp_path, told, Lab(levels_from(5, 8, 0.05)))
+    assert apart.commit not in told.order
+    assert told.culprits == (name(4), name(5))
+    assert "one of 2 commits, of which 1 cannot be measured, made" in answer(told)[0]
+    (table, *_), _ = (section.blocks for section in sections(told))
+    assert isinstance(table, Table)
+    assert words("does not contain the oldest commit: not measured", look="dim") in {row[3] for row in table.rows}
+
+
+def test_a_subject_in_another_encoding_is_logged_as_git_has_it(tmp_path: Path) -> None:
+    told = begun(4)
+    odd = [one.model_copy(update={"subject": b"caf\xe9".decode(errors="surrogateescape")}) for one in told.commits]
+    searched(tmp_path, told.model_copy(update={"commits": tuple(odd)}), Lab(levels_from(2, 4, 0.05)))
+    assert b"] caf\xe9\n" in (tmp_path / "kept" / "bisect.log").read_bytes()
+
+
+def test_the_log_follows_first_parents_as_the_search_did(tmp_path: Path) -> None:
+    told = begun(4).model_copy(update={"first_parent": True})
+    told = searched(tmp_path, told, Lab(levels_from(2, 4, 0.05)))
+    assert told.log.startswith("git bisect start --first-parent\n")
 
 
 def test_a_commit_whose_comparison_says_too_little_is_tried_again(tmp_path: Path) -> None:
@@ -244,7 +312,7 @@ def test_a_damaged_search_is_one_message(tmp_path: Path, old: str, new: str) -> 
 
 def compared(metric: Metric = Metric.CPU_PER_REQUEST, cell: str = "one", **changed: Any) -> Any:
     """A comparison by a duet of three starts."""
-    duet = SimpleNamespace(of_starts=(1.1, 1.2, 1.3), blocks_se=0.02)
+    duet = SimpleNamespace(of_starts=(1.1, 1.2, 1.3), blocks_se=0.02, unsettled="", bias=0.0)
     known = {"metric": metric, "cell_id": cell, "duet": duet, "ratio": 1.2, "refused": "", **changed}
     return SimpleNamespace(**known)
 
@@ -259,13 +327,13 @@ def test_a_commit_has_the_ratios_of_the_metric_that_is_asked_for() -> None:
     found = duet_of(compared(Metric.P99, duet=None), compared())
     assert found.logs == pytest.approx([math.log(ratio) for ratio in (1.1, 1.2, 1.3)])
     assert (found.within_se, found.build_ns, found.is_same) == (0.02, 7, False)
-    without = SimpleNamespace(of_starts=(2.0,), blocks_se=None)
+    without = SimpleNamespace(of_starts=(2.0,), blocks_se=None, unsettled="", bias=0.0)
     assert duet_of(compared(Metric.P99, duet=without), compared(), metric=Metric.P99).within_se == 0
 
 
 def test_of_several_requests_their_mix_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bisecting, "is_mix", lambda scenario, _all: scenario == "mix")
-    mix = SimpleNamespace(of_starts=(2.0,), blocks_se=0.1)
+    mix = SimpleNamespace(of_starts=(2.0,), blocks_se=0.1, unsettled="", bias=0.0)
     assert duet_of(compared(), compared(cell="mix", duet=mix), compared(cell="two")).logs == (math.log(2),)
     for asked in ((), (compared(), compared(cell="two"))):
         with pytest.raises(UsageError, match="one request, or a mix of several"):
@@ -280,6 +348,25 @@ def test_a_commit_without_a_ratio_cannot_be_measured(lacks: dict[str, Any], refu
     with pytest.raises(DriveError) as raised:
         duet_of(compared(refused=refused, **lacks))
     assert raised.value.message == (refused or "not enough data to compare CPU per request")
+
+
+def test_servers_that_were_not_warm_tell_too_little() -> None:
+    cold = SimpleNamespace(of_starts=(1.1, 1.2, 1.3), blocks_se=0.02, unsettled="the servers were not warm", bias=None)
+    with pytest.raises(DriveError, match="the servers were not warm"):
+        duet_of(compared(duet=cold))
+    cold.bias = 0.3
+    assert duet_of(compared(duet=cold)).bias == 0.3
+
+
+def test_an_account_that_is_interrupted_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = searched(tmp_path, begun(4), Lab(levels_from(2, 4, 0.05)))
+    ended = SimpleNamespace(interrupted=True, parts=((None, "a part of it"),))
+    session = SimpleNamespace(execute=lambda: ended)
+    monkeypatch.setattr(bisecting, "RunSession", SimpleNamespace(create=lambda *_: session))
+    suite: Any = SimpleNamespace(accounting=lambda *_: None)
+    nothing: Any = None
+    with pytest.raises(KeyboardInterrupt):
+        DuetOfCommit(BisectStore(tmp_path), suite, nothing, nothing, nothing).account(told)
 
 
 def test_each_measurement_has_an_empty_folder_by_its_number(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from redline.errors import BuildError, RedlineError
+from redline.launching import revision
 from redline.model.bisection import BisectedCommit, PrintedNumber
 from redline.model.catalogue import Revision
 from redline.running import measuring_commands
@@ -28,7 +29,7 @@ class Checkouts:
     @contextmanager
     def checked_out(self, revision: Revision) -> Iterator[Path]:
         folder = self.root / revision.commit[:9] / "inner"
-        folder.mkdir(parents=True)
+        (folder / "sub").mkdir(parents=True)
         yield folder
 
 
@@ -99,16 +100,16 @@ def test_each_commit_is_built_once_and_builds_take_none_of_the_time(
 ) -> None:
     built = list[tuple[str, Path, str]]()
 
-    def build(command: str, folder: Path, revision: str, log: Path, _progress: object) -> None:
+    def build(command: str, folder: Path, name: str, log: Path, _progress: object) -> None:
         clock.now += 500
         assert log.name == "inner.log"
-        built.append((command, folder.relative_to(tmp_path), revision))
+        built.append((command, folder.relative_to(tmp_path), name))
 
     def number(_commit: str) -> float:
         clock.now += 10
         return 1.0
 
-    monkeypatch.setattr(measuring_commands, "build", build)
+    monkeypatch.setattr(revision, "build", build)
     numbers(monkeypatch, number)
     with ExitStack() as stack:
         found = measured(tmp_path, stack, build="make", below="sub", budget_ns=100)
@@ -178,12 +179,27 @@ def test_without_a_number_of_the_oldest_commit_nothing_can_be_compared(
 def test_without_a_build_of_the_oldest_commit_nothing_can_be_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build(_command: str, _folder: Path, revision: str, *_: object) -> None:
-        raise BuildError(f"of {revision[0]}", hint="build it by hand")
+    def build(_command: str, _folder: Path, name: str, *_: object) -> None:
+        raise BuildError(f"of {name[0]}", hint="build it by hand")
 
-    monkeypatch.setattr(measuring_commands, "build", build)
+    monkeypatch.setattr(revision, "build", build)
     one = BisectedCommit(commit=COMMIT, subject="", parents=(), weight=1.0)
     with ExitStack() as stack, pytest.raises(RedlineError) as raised:
         measured(tmp_path, stack, build="make")(one, 1)
     assert not isinstance(raised.value, BuildError)
     assert (raised.value.message, raised.value.hint) == ("of v", "build it by hand")
+
+
+def test_a_commit_without_the_folder_is_not_measured(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        measure = measured(tmp_path, stack, below="bench")
+        (tmp_path / "bbbbbbbbb" / "inner" / "bench").mkdir(parents=True)
+        with pytest.raises(RedlineError, match=r"v1 \(aaaaaaaaa\) has no folder bench") as raised:
+            measure(BisectedCommit(commit=COMMIT, subject="", parents=(), weight=1.0), 1)
+    assert not isinstance(raised.value, BuildError), "it is the oldest commit's"
+
+
+def test_a_commit_that_cannot_be_checked_out_is_not_measured(tmp_path: Path) -> None:
+    (tmp_path / "bbbbbbbbb").write_text("in the way")
+    with ExitStack() as stack, pytest.raises(BuildError, match="cannot be checked out: Not a directory"):
+        measured(tmp_path, stack)(BisectedCommit(commit=COMMIT, subject="", parents=(), weight=1.0), 1)

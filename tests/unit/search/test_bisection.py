@@ -106,6 +106,38 @@ def test_a_commit_of_a_merged_branch_is_told_from_those_beside_it() -> None:
         assert posterior(commits, step(commits, culprit)).best == culprit
 
 
+def test_what_may_bias_a_level_widens_it_however_many_starts_there_are() -> None:
+    sure, biased = (MeasuredCommit(0, (0.05,) * 30, bias=bias) for bias in (0.0, 0.2))
+    (_, low, high), (_, lowest, highest) = spans([sure])[0], spans([biased])[0]
+    assert high - low < 0.01
+    assert lowest == pytest.approx(0.05 - 0.2, abs=0.01)
+    assert highest == pytest.approx(0.05 + 0.2, abs=0.01)
+    again = MeasuredCommit(0, (0.30,) * 3, bias=0.01)
+    assert spans([MeasuredCommit(0, (0.05,) * 30, bias=0.2), again]) == spans([again]), "cold servers do not count"
+
+
+def test_a_level_changes_from_the_last_measured_commit_that_is_contained() -> None:
+    """0, then 1 and 2 on a branch beside 3, and the merge 4: 3 does not contain what 2 made worse."""
+    commits = CommitGraph.of_parents([(), (0,), (1,), (0,), (2, 3)], [1.0] * 5)
+    found = rises(commits, [level(at, 0.05 * (at in {2, 4})) for at in range(5)])
+    assert [(rise.before, rise.after, rise.commits) for rise in found] == [
+        *((None, 0, 1), (0, 1, 1), (1, 2, 1), (0, 3, 1), (3, 4, 3))
+    ]
+    assert [rise.span[1] > 0 for rise in found] == [False, False, True, False, True]
+    assert not any(rise.span[2] < 0 for rise in found), "no commit is a gain"
+
+
+def test_a_commit_without_the_oldest_is_never_measured_and_may_be_the_culprit() -> None:
+    """A branch of 0 and 1 began before the oldest commit; 2 is on the main line, and 3 merges both."""
+    commits = CommitGraph.of_parents([(), (0,), (), (1, 2)], [1.0] * 4, incomparable=(0, 1))
+    measured = [level(3, 0.05)]
+    assert next_commit(commits, measured, (), posterior(commits, measured)) == 2
+    measured.append(level(2, 0.0))
+    found = answer(commits, posterior(commits, measured), (), 2)
+    assert found is not None
+    assert (found.ending, found.commits) == (FOUND, (0, 1, 3))
+
+
 def test_commits_that_do_not_build_are_not_told_apart() -> None:
     commits = CommitGraph.in_line([1.0] * 8)
     broken = {3, 4}
@@ -142,15 +174,15 @@ def test_two_changes_are_no_single_commit() -> None:
     measured = [level(at, levels[at]) for at in (19, 9, 4, 16)]
     known = posterior(commits, measured)
     assert answer(commits, known, (), 4) == bisection.BisectAnswer(SEVERAL_CHANGES, (), known.several)
-    changes = [(rise.before, rise.after) for rise in rises(measured) if rise.span[1] > 0]
-    assert changes == [(4, 9), (9, 16)]
+    changes = [(rise.before, rise.after, rise.commits) for rise in rises(commits, measured) if rise.span[1] > 0]
+    assert changes == [(4, 9, 5), (9, 16, 7)]
 
 
 def test_a_gain_in_between_is_no_single_commit() -> None:
     commits = CommitGraph.in_line([1.0] * 20)
     measured = [level(at, value) for at, value in ((19, 0.03), (9, 0.08), (14, 0.08), (4, 0.0))]
     assert posterior(commits, measured).several > CONFIDENCE
-    assert [rise.span[2] < 0 for rise in rises(measured)] == [False, False, False, True]
+    assert [rise.span[2] < 0 for rise in rises(commits, measured)] == [False, False, False, True]
 
 
 def test_no_change_is_known_when_the_newest_is_measured_often() -> None:

@@ -23,7 +23,7 @@ from redline.cli.show import insist, show, write_json
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
 from redline.document.blocks import Section
-from redline.errors import BuildError, DriveError, LaunchError, UsageError
+from redline.errors import RedlineError, UsageError
 from redline.history.bisecting import LITTLE
 from redline.history.bisection_sections import chances, change, sections
 from redline.launching.history import CommitHistory, history_between
@@ -63,8 +63,8 @@ class BisectView:
 
     def measured(self, commit: BisectedCommit, told: Bisection) -> None:
         """Say how it compares, and which commit is the most probable."""
-        if commit.broken:
-            self._print(f"    skipped: {commit.broken}", "yellow")
+        if lacking := commit.broken or commit.failed:
+            self._print(f"    {'skipped' if commit.broken else 'not measured'}: {lacking}", "yellow")
             return
         best = max(told.commits, key=lambda one: one.probability)
         level = "not known" if commit.level is None else change(commit.level)
@@ -105,20 +105,38 @@ def execute(flags: BisectFlags) -> None:
         except KeyboardInterrupt:
             insist(console, f"stopped; {resumed_by}")
             raise
-        why = _account(told, measure, console) if flags.why else ()
+        why: tuple[Section, ...] = ()
+        stopped = False
+        if flags.why:
+            try:
+                told, why = _account(told, store, measure, console)
+            except KeyboardInterrupt:
+                stopped = True
         _show(told, store, flags, console, resumed_by, why)
+        if stopped:
+            insist(console, f"no account: interrupted; {resumed_by} --why")
+            raise typer.Exit(exits.INTERRUPTED)
 
 
-def _account(told: Bisection, measure: CommitMeasurement, console: Console) -> tuple[Section, ...]:
-    """The sections that account for the commit that was found, if it is one that has a parent."""
-    if told.ending != "found" or told.parent is None or not isinstance(measure, DuetOfCommit):
-        return ()
-    console.print(f"why: {told.culprits[0][:9]} against its parent", style="bold", highlight=False)
-    try:
-        return tuple(why_sections(measure.account(told)))
-    except (BuildError, LaunchError, DriveError) as error:
-        console.print(f"no account: {error.message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
-        return ()
+def _account(
+    told: Bisection, store: BisectStore, measure: CommitMeasurement, console: Console
+) -> tuple[Bisection, tuple[Section, ...]]:
+    """The search with the account of the commit that was found, and its sections; or say why there is none."""
+    if told.ending != "found" or not isinstance(measure, DuetOfCommit):
+        return told, ()
+    if told.parent is None:
+        lacking = "several commits remain" if len(told.culprits) > 1 else "the commit has no parent"
+    else:
+        console.print(f"why: {told.culprits[0][:9]} against its parent", style="bold", highlight=False)
+        try:
+            report = measure.account(told)
+            told = told.accounted(report.why)
+            store.write(told)
+            return told, tuple(why_sections(report))
+        except RedlineError as error:
+            lacking = error.message
+    console.print(f"no account: {lacking}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    return told, ()
 
 
 def _show(
@@ -137,6 +155,8 @@ def _show(
         if store.exists:
             text = f"as a log of git bisect: {store.folder / 'bisect.log'}"
             console.print(text, soft_wrap=True, highlight=False, markup=False)
+    if why:
+        console.print(f"why: {store.why}", soft_wrap=True, highlight=False, markup=False)
     if told.ending == "interrupted":
         insist(console, f"interrupted; {resumed_by}")
         raise typer.Exit(exits.INTERRUPTED)
@@ -181,6 +201,8 @@ def _resumed(
     """What goes on to measure a stored search. Raises RedlineError."""
     workplace.take_turn()
     if told.printed is not None:
+        if why:
+            raise UsageError("--why: this search runs a command, and loads no server", hint="leave it out")
         return _by_number(told, workplace.stack, view)
     begun = store.first()
     suite = begun.plan.suite.accounting(told.oldest, told.newest) if why else begun.plan.suite
@@ -199,10 +221,12 @@ def _printed(flags: BisectFlags, command: str, repository: Repository, here: Pat
     """The command, and what builds a checkout for it: that of redline.yaml, if there is one. Raises UsageError."""
     file = find_project(here)
     build = None if file is None else read_project_file(file).build
-    folder = (here if file is None else file.resolve().parent).resolve()
+    folder, top = (here if file is None else file.parent).resolve(), repository.folder.resolve()
+    if not folder.is_relative_to(top):
+        raise UsageError(f"{file} is not in the repository {top}", hint="put it, or a link to it, into the repository")
     with naming("--for"):
         budget_ns = parse_duration(flags.lasts)
-    below = str(folder.relative_to(repository.folder.resolve()))
+    below = str(folder.relative_to(top))
     return PrintedNumber(command=command, build=build, below=below, budget_ns=budget_ns)
 
 
@@ -216,6 +240,7 @@ def _new_bisection(flags: BisectFlags, history: CommitHistory, repository: Repos
         good=good,
         bad=bad,
         is_fix=history.is_fix,
+        first_parent=flags.first_parent,
         metric="the number" if flags.measure is not None else metric.words,
         higher_is_better=flags.higher_is_better or (flags.measure is None and metric.higher_is_better),
         commits=tuple(
@@ -224,6 +249,7 @@ def _new_bisection(flags: BisectFlags, history: CommitHistory, repository: Repos
                 subject=commit.subject,
                 parents=commit.parents,
                 weight=1.0 if commit.touches_code else LITTLE,
+                comparable=commit.has_oldest,
             )
             for commit in history.commits
         ),
