@@ -1,5 +1,6 @@
 """A history as sections: changes first, with a line of bars per cell and metric."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from redline.document import format as fmt
@@ -16,6 +17,7 @@ _NEW_ERA = "│"
 _MOST = 40
 _MOST_ROWS = 20
 _HASH = 12
+_COMMIT = re.compile("[0-9a-f]{40}")
 _COLUMNS = (
     Column("cell", place="above"),
     Column("metric"),
@@ -145,9 +147,12 @@ def since(change: Change, history: History) -> str:
 
 
 def other_changes(change: Change, history: History) -> tuple[str, ...]:
-    """Other changes in that run that may explain it: the server's build, the machine."""
+    """Other changes in that run that may explain it: the server's build, the machine; and how to find the commit."""
     before, after = (build[:_HASH] for build in (change.build_before, change.build_after))
-    built = (f"build: {before} -> {after}",) if before and after and before != after else ()
+    built = [f"build: {before} -> {after}"] if before and after and before != after else []
+    if built and all(map(_COMMIT.fullmatch, (change.build_before, change.build_after))):
+        good, bad = (after, before) if change.verdict is Verdict.FASTER else (before, after)
+        built.append(f"the commit: redline bisect {good} {bad}")
     return (*built, *history.runs[change.run].environment_differs)
 
 

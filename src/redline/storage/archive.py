@@ -30,7 +30,7 @@ def open_archive(folder: Path) -> Archive:
         raise UsageError(what, hint="name the directory with the runs, such as runs/")
     with as_store_error(folder):
         entries, foreign = list(_at(folder)), []
-        children = [] if entries else _children(folder)
+        children = [] if entries else _followed(folder)
     for child in children:
         below = list(_within(child))
         entries += below
@@ -71,7 +71,7 @@ def left_out(folder: Path, reason: str, store: RunStore, *, going: bool = False)
 def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
     try:
         here = list(_at(folder))
-        children = [] if here else _children(folder)
+        children = [] if here else _followed(folder)
     except OSError as error:
         yield LeftOut(folder=str(folder), reason=error.strerror or str(error))
         return
@@ -92,6 +92,15 @@ def _at(folder: Path) -> Iterator[RunStore | LeftOut]:
         going = whole.is_being_written or capacity.is_being_written
         reason = "is still being measured" if going else "has been measured no further than its capacity"
         yield left_out(folder, reason, store, going=going)
+
+
+def _followed(folder: Path) -> list[Path]:
+    """The directories in it that a history looks into: not those of a bisection, whose steps are no runs in time."""
+    return [] if _is_bisection(folder) else [child for child in _children(folder) if not _is_bisection(child)]
+
+
+def _is_bisection(folder: Path) -> bool:
+    return (folder / "bisect.json").is_file() or any((folder / "steps").glob("0001-*"))
 
 
 def _children(folder: Path) -> list[Path]:

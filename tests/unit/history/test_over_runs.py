@@ -106,6 +106,17 @@ def test_another_build_stands_beside_a_change() -> None:
     assert lines.other_changes(made.cells[0].changes[0], made) == ("build: old -> new",)
 
 
+@pytest.mark.parametrize(
+    ("factor", "searched"), [(0.9, "aaaaaaaaaaaa bbbbbbbbbbbb"), (1.1, "bbbbbbbbbbbb aaaaaaaaaaaa")]
+)
+def test_the_search_for_the_commit_stands_beside_a_change_of_revisions(factor: float, searched: str) -> None:
+    series = level_series([1000.0] * 8 + [factor * 1000] * 4, 7, between=0.003, trial_effect=0.003)
+    made = history([seen(place, one, build=("a" if place < 8 else "b") * 40) for place, one in enumerate(series)])
+    built, commit = lines.other_changes(made.cells[0].changes[0], made)
+    assert built == "build: aaaaaaaaaaaa -> bbbbbbbbbbbb"
+    assert commit == f"the commit: redline bisect {searched}"
+
+
 def test_a_cell_that_its_suite_no_longer_has_does_not_fail() -> None:
     gone = replace(seen(12, "unused"), cells={}, suite_text="without it")
     assert not history([*SLOWER, gone]).cells[0].current
