@@ -104,9 +104,9 @@ class _SampledDuet:
         self._plan, self._cell_ids, self._read = manifest.plan, cell_ids, read
         self._touched = manifest.touched
         self.recordings = [made for made in recordings if made.cell_ids[:-1] == cell_ids]
-        facts = next((facts for made in self.recordings for facts in made.profiles), None)
-        self._libraries = Libraries(table, "jvm" if facts and facts.profiler.startswith(_OF_JVMS) else None)
-        self._profiler = facts.profiler if facts else ""
+        profilers = [facts.profiler for made in self.recordings for facts in made.profiles]
+        self._libraries, self._of_jvms = Libraries(table), Libraries(table, "jvm")
+        self._profiler = " and ".join(dict.fromkeys(filter(None, profilers)))
         self._problem, self._starts = "", list[tuple[_Server, ...]]()
         for recording in self.recordings:
             try:
@@ -131,13 +131,13 @@ class _SampledDuet:
                 raise _NoProfileError("the CPU time of the sampled servers is not known")
             functions, libraries, owners = Counter[str](), Counter[str](), dict[str, Counter[str]]()
             callers, stacks = dict[str, Counter[str]](), normal(self._read(facts.stacks)).weights
-            paths = Counter[str]()
+            paths, known = Counter[str](), self._of_jvms if facts.profiler.startswith(_OF_JVMS) else self._libraries
             touched = touched_among(
                 {_without_place(frame) for stack in stacks for frame in stack.frames}, self._touched or ()
             )
             for stack, weight in stacks.items():
                 frames = tuple(map(_without_place, stack.frames)) or (_NO_FRAME,)
-                function, library = frames[-1], self._libraries.of_stack(stack)
+                function, library = frames[-1], known.of_stack(stack)
                 functions[function] += weight
                 paths[";".join(frames)] += weight
                 libraries[library] += weight
@@ -150,7 +150,7 @@ class _SampledDuet:
                 SampledServer(cpu_ns, functions),
                 SampledServer(cpu_ns, paths),
                 SampledServer(cpu_ns, libraries),
-                {function: known.most_common(1)[0][0] for function, known in owners.items()},
+                {function: counted.most_common(1)[0][0] for function, counted in owners.items()},
                 callers,
                 _cpu_ns(before, target),
             )

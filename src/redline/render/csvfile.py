@@ -394,6 +394,11 @@ def _cpu_by_function(report: Report) -> dict[str, list[dict[str, Field]]]:
             }
             for cost in why.functions
         ]
+        + [
+            {**_estimated(left), "metric": f"cpu-difference:{name}", "baseline_id": why.baseline_id}
+            for name, left in (("others", why.others_ns), ("not-accounted-for", why.rest_ns))
+            if left is not None
+        ]
         for why in report.why
     }
 
