@@ -102,7 +102,7 @@ PYTEST_MARKED = .venv/bin/pytest $$(grep -l 'pytest.mark.$(1)' tests/e2e/test_*.
 test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest tests/unit -n 2 --dist worksteal -m '$(TESTS)' $(HYPOTHESIS) --junitxml=.cache/tests-unit.xml
 	scripts/patiently $(call PYTEST_MARKED,truth)
-	scripts/patiently $(PYTEST_E2E) -m 'not alone and not truth and ($(TESTS))' -n 3 --dist worksteal \
+	scripts/patiently $(PYTEST_E2E) -m 'not alone and not truth and ($(TESTS))' -n 5 --dist worksteal \
 		--junitxml=.cache/tests-e2e.xml
 	scripts/patiently $(call PYTEST_MARKED,alone)
 

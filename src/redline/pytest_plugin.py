@@ -123,7 +123,8 @@ def redline(request: pytest.FixtureRequest) -> Iterator[RedlineFixture]:
     except DriveError as error:
         pytest.skip(f"{error.message}: {error.hint}")
     with ExitStack() as stack:
-        yield RedlineFixture(request.node, request.config.getoption(_FOLDER), stack)
+        folder = request.config.getoption(_FOLDER)  # as seen from where pytest began, wherever a test goes
+        yield RedlineFixture(request.node, folder and request.config.invocation_params.dir / folder, stack)
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

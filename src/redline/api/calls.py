@@ -23,8 +23,10 @@ from redline.driving.secrets import masked_call
 from redline.entry_points import extra
 from redline.errors import UsageError
 from redline.files import as_store_error
+from redline.quantities import parse_duration
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
+from redline.running.quiet import Quiet
 from redline.running.views_ahead import OF_VIEWS
 from redline.schema.document import UnwrittenDocument, plain_data
 from redline.wording import Call, asked_by
@@ -88,7 +90,7 @@ def load(  # noqa: PLR0913 - all but the first are named
     rate: float | str | None = None,
     users: int | None = None,
     connections: int | None = None,
-    duration: Time = defaults.LOAD_LENGTH,
+    duration: Time | None = None,
     warmup: Time | None = None,
     objective: str | Sequence[str] = (),
     abort_when: str | Sequence[str] = (),
@@ -128,7 +130,7 @@ def load(  # noqa: PLR0913 - all but the first are named
     with _measuring({} if is_open else {"connections": "users"}) as stack:
         own = {
             "connections": defaults.LOAD_CONNECTIONS if chosen is None else chosen,
-            "duration": None if duration == defaults.LOAD_LENGTH else _text(duration),
+            "duration": _text(duration),
         }
         ask, _ = opened(_ask(LoadAsk, load, given, **own))
         shown = console(progress=progress)
@@ -146,6 +148,8 @@ def load(  # noqa: PLR0913 - all but the first are named
         loaded = commands.measure(order, workplace, commands.LoadOutputs(shown))
         assert loaded.report is not None, "it is needed"
         result = api.RunResult(loaded.report, _path(keep))
+    if loaded.unlogged is not None:
+        raise loaded.unlogged
     if loaded.result.ended == "interrupted":
         raise api.MeasurementInterrupted(result)
     return result
@@ -248,7 +252,8 @@ def limit(  # noqa: PLR0913 - all but the servers are named
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
         session = commands.created_search(ask, partial(masked_call, called), _path(keep), workplace, view, shown)
         if wait_quiet:
-            commands.wait_until_quiet(shown)
+            with session.uncounted():
+                commands.wait_until_quiet(shown)
         report, interrupted = commands.search(session, view, is_kept=session.is_kept)
         result = api.SearchResult(report, session.store.folder if session.is_kept else None)
     if interrupted:
@@ -299,9 +304,8 @@ def run(  # noqa: PLR0913 - all but the suite are named
             resolved, text = written.resolved(ask)
             source, near = Source(command(), text=text), written.folder / "suite.yaml"
             session = commands.created_run_of(resolved, source, near, folder, workplace, view, shown)
-        if wait_quiet:
-            commands.wait_until_quiet(shown)
-        return _ended(session.execute(is_kept=keep is not None), keep)
+        quiet = Quiet(parse_duration(defaults.QUIET) / 1e9) if wait_quiet else None
+        return _ended(session.execute(is_kept=keep is not None, quiet=quiet), keep)
 
 
 def read_requests(file: str | Path) -> Any:

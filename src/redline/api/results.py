@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar, overload
 from rich.console import Console
 
 from redline.analysis.compare import lacks_verdict, unwanted
+from redline.analysis.load_result import own_findings
 from redline.api.amounts import Amount
 from redline.api.levels import counts_of, level_of
 from redline.entry_points import extra
@@ -30,6 +31,7 @@ from redline.render import terminal
 from redline.render.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
 from redline.render.renderers import as_html, own_view
 from redline.report.outcomes import outcomes
+from redline.report.single import has_facts
 from redline.running.formats import (
     RecordedIn,
     Rendered,
@@ -206,13 +208,15 @@ class RunResult(BaseResult[Report]):
     def findings(self) -> tuple[Finding, ...]:
         """The reasons to doubt the numbers, the gravest first."""
         compared = (comparison.duet for comparison in self._comparisons if comparison.duet)
-        of_cells = [finding for cell in self.cells for finding in cell.findings]
+        known = [own_findings(cell) if has_facts(cell) else cell.findings for cell in self.cells]
+        of_cells = [finding for findings in known for finding in findings]
         of_duets = [finding for duet in compared for finding in duet.findings]
         return _gravest_first([*of_cells, *of_duets])
 
     throughput = _MetricAmount(Metric.THROUGHPUT, "Right answers per second.")
     mean = _MetricAmount(Metric.MEAN, "The mean response time.")
     p50 = _MetricAmount(Metric.P50, "The median response time.")
+    p75 = _MetricAmount(Metric.P75, "The 75th percentile of response times.")
     p90 = _MetricAmount(Metric.P90, "The 90th percentile of response times.")
     p95 = _MetricAmount(Metric.P95, "The 95th percentile of response times.")
     p99 = _MetricAmount(Metric.P99, "The 99th percentile of response times.")
@@ -309,8 +313,21 @@ class Changes:
 
     throughput = _MetricAmount(Metric.THROUGHPUT, "The change of right answers per second.")
     p50 = _MetricAmount(Metric.P50, "The change of the median response time.")
+    p75 = _MetricAmount(Metric.P75, "The change of the 75th percentile of response times.")
     p90 = _MetricAmount(Metric.P90, "The change of the 90th percentile of response times.")
+    p95 = _MetricAmount(Metric.P95, "The change of the 95th percentile of response times.")
     p99 = _MetricAmount(Metric.P99, "The change of the 99th percentile of response times.")
+    p999 = _MetricAmount(Metric.P999, "The change of the percentile p99.9 of response times.")
+    first_message_p50 = _MetricAmount(Metric.FIRST_MESSAGE_P50, "The change of the median time to the first message.")
+    first_message_p95 = _MetricAmount(Metric.FIRST_MESSAGE_P95, "The change of its 95th percentile.")
+    gap_p50 = _MetricAmount(Metric.GAP_P50, "The change of the median time between messages.")
+    gap_p99 = _MetricAmount(Metric.GAP_P99, "The change of its 99th percentile.")
+    per_message_p50 = _MetricAmount(
+        Metric.PER_MESSAGE_P50, "The change of the median time per message after the first."
+    )
+    push_p50 = _MetricAmount(Metric.PUSH_P50, "The change of the median one-way time of messages.")
+    push_p99 = _MetricAmount(Metric.PUSH_P99, "The change of its 99th percentile.")
+    jitter_p99 = _MetricAmount(Metric.JITTER_P99, "The change of the 99th percentile of jitter.")
     cpu_per_request = _MetricAmount(Metric.CPU_PER_REQUEST, "The change of the server's CPU time per request.")
     memory = _MetricAmount(Metric.MEMORY, "The change of the resident memory of the server's processes.")
 

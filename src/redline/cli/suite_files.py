@@ -16,7 +16,7 @@ from redline.asking.catalogues import catalogue_of
 from redline.asking.origins import FromRepository
 from redline.asking.ways import Placed
 from redline.asking.written import read_written
-from redline.cli.command_line import TelemetryFlags
+from redline.cli.command_line import TelemetryFlags, TraceFlags
 from redline.cli.declaring import ProgressFlags
 from redline.cli.project_builds import builds_of
 from redline.errors import UsageError
@@ -28,7 +28,8 @@ from redline.wording import part
 
 _OUTPUT = ("output", "log", "resume", "fail_on", "form", "json", "stream", "spectrum")
 _MACHINE = ("wait_quiet", "wait", "alone", "mine", "on")
-OF_MEASURING = frozenset((*_OUTPUT, *_MACHINE, *(TelemetryFlags.declared().keys() - ProgressFlags.declared().keys())))
+_TELEMETRY = TelemetryFlags.declared().keys() | TraceFlags.declared().keys()
+OF_MEASURING = frozenset((*_OUTPUT, *_MACHINE, *(_TELEMETRY - ProgressFlags.declared().keys())))
 """Flags that mean nothing where nothing is measured."""
 WHY = "--write-suite measures nothing, and takes no"
 A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk)

@@ -214,10 +214,10 @@ def deadline_ns(drive: Drive) -> int:
 def _drain_ns(cell: Cell) -> int:
     """Return how long the engine waits for the last answers: streams that began before the end may go on.
 
-    Those that end after so many messages may take as long as the load.
+    Those that do not end by the clock may take as long as the load.
     """
-    by_count = cell.load.duration_ns if cell.scenario.counts_messages else 0
-    return cell.timeout_ns + max(cell.scenario.longest_stream_ns, by_count)
+    open_ns = cell.load.duration_ns if cell.scenario.has_open_streams else 0
+    return cell.timeout_ns + max(cell.scenario.longest_stream_ns, open_ns)
 
 
 def interval_ns(duration_ns: int, *, watched: bool = False) -> int:

@@ -31,12 +31,15 @@ class RequestReport(Frozen):
 
         Its rate only if it is `rated`.
         """
+        streams = self.streams and self.streams.bounded(leaves, later)
+        if streams and not rated:
+            streams = streams.unrated
         return self.model_copy(
             update={
                 "rate_per_s": self.rate_per_s if rated else None,
                 "response": bounded(self.response, leaves),
                 "first_byte": bounded(self.first_byte, leaves),
-                "streams": self.streams and self.streams.bounded(leaves, later),
+                "streams": streams,
             }
         )
 

@@ -317,7 +317,10 @@ class StreamReport(Frozen):
     )
 
     def bounded(self, response: Effect | None, later: Effect | None) -> "StreamReport":
-        """The same with bounds of its times, as far as findings leave those from due, and those of later messages."""
+        """The same with bounds of its times, as far as findings leave those from due, and those of later messages.
+
+        Goodput has no bound.
+        """
         times = {
             "first_event": bounded(self.first_event, response),
             "gaps": bounded(self.gaps, later),
@@ -326,4 +329,9 @@ class StreamReport(Frozen):
             "push": bounded(self.push, later),
             "jitter": bounded(self.jitter, later),
         }
-        return self.model_copy(update=times)
+        return self.model_copy(update=times | {"goodput": None if response or later else self.goodput})
+
+    @property
+    def unrated(self) -> "StreamReport":
+        """The same without rates, which its findings hide."""
+        return self.model_copy(update={"events_per_s": None, "amount_per_s": None})

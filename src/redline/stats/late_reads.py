@@ -23,7 +23,8 @@ def share_in_doubt(streams: StreamTraffic, name: str) -> float:
         return 0.0
     times = streams.times(name)
     # The first message of a conversation moves its whole schedule, and with it the jitter of all of its messages.
-    return streams.blurred / max(1, streams.begun if name == "jitter" else times.count if times else 0)
+    moves_all = name == "jitter" and bool(streams.first_event.count)
+    return streams.blurred / max(1, streams.begun if moves_all else times.count if times else 0)
 
 
 def ends_ns(streams: StreamTraffic, name: str, q: float) -> tuple[float, float]:

@@ -105,10 +105,11 @@ class LoadTotals:
         streams = zip(labels or ("",), (request.stream for request in scenario.requests), strict=True)
         good = {label: stream.good for label, stream in streams if stream and stream.good}
         if not labels:
-            return replace(self, conversations=self.counts.due, good=good)
+            return replace(self, conversations=self.counts.due if good else 0, good=good)
         if len(labels) != len(requests):
             return replace(self, good=good)
-        due = sum(seen.outcomes.total for of, seen in zip(scenario.requests, requests, strict=True) if of.stream)
+        of_good = zip(scenario.requests, requests, strict=True)
+        due = sum(seen.outcomes.total for of, seen in of_good if of.stream and of.stream.good)
         return replace(self, requests=dict(zip(labels, requests, strict=True)), conversations=due, good=good)
 
     @property
@@ -138,7 +139,7 @@ class LoadTotals:
             service=Histogram(),
             requests={},
             streams=counted.streams,
-            conversations=counts.due,
+            conversations=counts.due if label in self.good else 0,
             good={of: good for of, good in self.good.items() if of == label},
         )
 
@@ -180,8 +181,10 @@ def _goodput(objective: Objective, measured: LoadTotals) -> EvaluatedObjective:
 
     Where only gaps decide, it makes no difference.
     """
-    if measured.streams is None or not measured.conversations:
+    if measured.streams is None:
         return EvaluatedObjective("not known", None, NO_MESSAGES)
+    if not measured.conversations:
+        return EvaluatedObjective("not known", None, "no conversation that was due says by `good` what makes it good")
     if _is_blurred(objective, measured):
         return EvaluatedObjective("not known", None, BLURRED)
     actual = measured.streams.good / measured.conversations

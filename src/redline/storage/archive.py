@@ -100,7 +100,10 @@ def _followed(folder: Path) -> list[Path]:
 
 
 def _is_bisection(folder: Path) -> bool:
-    return (folder / "bisect.json").is_file() or any((folder / "steps").glob("0001-*"))
+    try:
+        return (folder / "bisect.json").is_file() or any((folder / "steps").glob("0001-*"))
+    except PermissionError:
+        return False  # who looks into it says so
 
 
 def _children(folder: Path) -> list[Path]:

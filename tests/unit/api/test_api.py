@@ -352,3 +352,33 @@ def test_a_command_replays_a_log(tmp_path: Path) -> None:
     assert [request.path for request in suite.scenarios[0].requests] == ["/a", "/b"]
     with pytest.raises(UsageError, match="requests say what is requested"):
         load_suite(asks.load(url="./shop --port {port}", replay=log, path="/items"))
+
+
+def test_a_run_waits_for_quiet_before_every_start(loaded_by: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded_by(Server())
+    waits = list[float]()
+    monkeypatch.setattr(calls.Quiet, "wait", lambda quiet, *_: waits.append(quiet.at_most_s))
+    suite = {
+        "servers": ["rust.hyper"],
+        "scenarios": ["SimpleGet"],
+        "loads": {"x": {"closed": {"users": 1}, "for": "1s"}},
+    }
+    redline.run(redline.Suite.from_dict(suite), trials=3, wait_quiet=True)
+    assert waits == [300.0] * 3
+
+
+@pytest.mark.parametrize(("asked", "duration"), [({}, None), ({"duration": "10s"}, "10s")])
+def test_an_explicit_duration_is_asked_for_even_if_it_is_the_usual_one(
+    monkeypatch: pytest.MonkeyPatch, asked: dict[str, str], duration: str | None
+) -> None:
+    """A recording that is shorter ends a load whose duration nobody asked for."""
+    orders = list[commands.LoadOrder]()
+
+    def measure(order: commands.LoadOrder, *_: object) -> None:
+        orders.append(order)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "measure", measure)
+    with pytest.raises(KeyboardInterrupt):
+        redline.load(URL, **asked)  # type: ignore[arg-type]
+    assert [order.ask.duration for order in orders] == [duration]

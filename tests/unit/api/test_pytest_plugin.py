@@ -80,7 +80,10 @@ def test_tests_that_measure_have_a_marker(pytester: pytest.Pytester) -> None:
 
 
 def test_pages_are_kept_where_they_are_asked_for(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(test_shop=PASSES)
+    moved = PASSES.replace("(redline)", "(redline, tmp_path, monkeypatch)").replace(
+        "):\n", "):\n    monkeypatch.chdir(tmp_path)\n", 1
+    )
+    pytester.makepyfile(test_shop=moved)
     run(pytester, "--redline-html", "pages").assert_outcomes(passed=1)
     (page,) = (pytester.path / "pages").iterdir()
     assert page.name == "test_shop.py-test_fast-1-load.html"

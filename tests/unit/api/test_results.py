@@ -3,11 +3,13 @@
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from redline.analysis import build_report
-from redline.api.results import RunResult, SearchResult
+from redline.api.results import Changes, RunResult, SearchResult
+from redline.defaults import DuetMetric
 from redline.errors import NotKnownError, RedlineError, StoreError, UsageError
 from redline.limits.ratios import limit_comparisons
 from redline.model import Estimate, Metric, ObjectiveResult, Report, Skipped, Verdict
@@ -288,3 +290,9 @@ def test_a_result_that_cannot_be_saved_says_why(tmp_path: Path) -> None:
         result.save(tmp_path / "gone" / "report.html")
     assert list(tmp_path.iterdir()) == []
     assert issubclass(NotKnownError, RedlineError)
+
+
+def test_every_metric_that_decides_a_comparison_is_a_change_that_can_be_read() -> None:
+    for metric in get_args(DuetMetric):
+        name = {"cpu": "cpu_per_request"}.get(metric, metric.replace(" ", "_").replace("-", "_"))
+        assert hasattr(Changes, name), metric

@@ -69,6 +69,7 @@ def test_a_search_is_a_suite_with_its_objective(objectives: list[str]) -> None:
         (["limit", URL, "--objective", "p99 < 1s", "--wait-quiet"], "--wait-quiet"),
         (["limit", URL, "--objective", "p99 < 1s", "--alone"], "--alone"),
         (["ab", URL, URL, "--openmetrics", "9"], "--openmetrics"),
+        (["load", URL, "--otlp-traces", "http://127.0.0.1:4318"], "--otlp-traces"),
     ],
 )
 def test_it_takes_no_flag_about_measuring(words: list[str], flag: str) -> None:

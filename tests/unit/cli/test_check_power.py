@@ -1,5 +1,6 @@
 """`redline check` reports what difference a plan can show, by the last run of its cells on this machine."""
 
+import os
 import socket
 from pathlib import Path
 
@@ -61,6 +62,12 @@ def test_the_newest_run_of_these_cells_on_this_machine_is_asked(
     text = power_text(PLAN, *last_run(PLAN))
     assert text.startswith("5 rounds can show differences of ")
     assert text.endswith(", by runs/20261120-000000-x")
+    keep(Path("runs/mine"), socket.gethostname())
+    for place, age in (("runs/mine", 2), ("runs/20261120-000000-x", 1)):
+        file = Path(place) / "run.json"
+        file.touch()
+        os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
+    assert power_text(PLAN, *last_run(PLAN)).endswith(", by runs/20261120-000000-x"), "by age, not by name"
 
 
 def test_a_plan_that_compares_nothing_or_ends_by_itself_has_no_forecast() -> None:

@@ -313,6 +313,20 @@ def test_searches_are_no_runs(nights: Path, tmp_path: Path) -> None:
     assert result.foreign == ("notes", "search")
 
 
+def test_steps_of_a_bisection_are_no_runs_to_follow(tmp_path: Path) -> None:
+    """Also of one that was interrupted before its first measurement was over."""
+    for name, step in (("done", "0001-aaaaaaaaa"), ("interrupted", "0001-bbbbbbbbb")):
+        steps = tmp_path / name / "steps"
+        steps.mkdir(parents=True)
+        stored_run(steps, 0, speed=1000.0)
+        (steps / "run-00").rename(steps / step)
+    (tmp_path / "done" / "bisect.json").write_text("{}")
+    stored_run(tmp_path, 0, speed=1000.0)
+    found = open_archive(tmp_path)
+    assert ([run.folder.name for run in found.runs], found.left_out, found.foreign) == (["run-00"], (), ())
+    assert open_archive(tmp_path / "done").runs == ()
+
+
 def test_ratios_of_comparisons_are_followed(tmp_path: Path) -> None:
     for place, factor in enumerate([1.0] * 5 + [1.05] * 2):
         kept(tmp_path / f"run-{place:02}", comparison(place, factor))

@@ -268,10 +268,11 @@ def test_the_deadline_leaves_time_to_connect() -> None:
     [
         (Stream(events="messages", until=600), 1),
         (Stream(events="messages", until=600, for_ns=90_000_000_000), 90),
-        (Stream(events="sse"), 0),
+        (Stream(events="sse"), 1),
+        (Stream(events="sse", for_ns=2_000_000_000), 2),
     ],
 )
-def test_conversations_of_so_many_messages_are_waited_for_as_long_as_the_load(stream: Stream, more_s: int) -> None:
+def test_conversations_that_no_clock_ends_are_waited_for_as_long_as_the_load(stream: Stream, more_s: int) -> None:
     plain, followed = job_of(), job_of(USERS, Request(stream=stream))
     for key in ("drain_ns", "deadline_ns"):
         assert followed[key] - plain[key] == more_s * S

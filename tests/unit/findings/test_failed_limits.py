@@ -32,6 +32,8 @@ from redline.model import (
     Scenario,
 )
 from redline.model.failures import FirstFailure
+from redline.model.streams import Stream
+from redline.model.websocket import WebSocket
 from redline.stats import Trial
 from tests.fakes.recordings import simulated_cell, simulated_recording
 from tests.unit.findings.test_load import CLOSED, OPEN, even, interval, traffic
@@ -133,6 +135,23 @@ def test_where_most_requests_fail_their_connections_are_no_finding(lost: int, sh
 def test_connections_that_the_load_ends_are_no_finding() -> None:
     once = simulated_cell(load=Load(name="x", shape=Closed(users=4, requests_per_connection=1), duration_ns=S))
     assert reconnected_share(once, ended(reconnects=9000)) == 0
+
+
+@pytest.mark.parametrize(
+    ("http", "request_", "share"),
+    [
+        ("1.1", Request(stream=Stream(events="sse", until=3)), 0),
+        ("2", Request(stream=Stream(events="sse", until=3)), 0.9),
+        ("2", Request(websocket=WebSocket(answer="listen"), stream=Stream(events="messages", until=3)), 0),
+    ],
+)
+def test_connections_that_end_with_their_conversation_are_no_finding(
+    http: str, request_: Request, share: float
+) -> None:
+    scenario = CLOSED.scenario.model_copy(update={"request": request_})
+    variant = CLOSED.variant.model_copy(update={"http": http})
+    cell = CLOSED.model_copy(update={"scenario": scenario, "variant": variant})
+    assert reconnected_share(cell, ended(reconnects=9000)) == share
 
 
 @pytest.mark.parametrize(("reconnects", "connects"), [(5000, False), (5001, True)])

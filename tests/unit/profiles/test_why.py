@@ -10,6 +10,7 @@ from redline.analysis import build_report
 from redline.model import (
     DuetRecording,
     Failure,
+    Library,
     ProfileFacts,
     ProfileFile,
     Run,
@@ -20,6 +21,7 @@ from redline.model import (
     TouchedFunction,
 )
 from redline.model.run import StoredProfiles
+from redline.profiles.libraries import Libraries
 from redline.render.csvfile import rows
 from redline.render.renderers import as_markdown
 from redline.suite.planning import make_plan
@@ -98,6 +100,8 @@ def test_the_function_with_the_planted_cost_is_named_with_its_size() -> None:
     assert "B needs 5" in text
     assert "in seldom" in text
     assert "not accounted for" in text
+    parts = [row["value"] for row in rows(report) if str(row.get("metric", "")).startswith("cpu-difference:")]
+    assert sum(float(str(part)) for part in parts) == pytest.approx(whole.value)
 
 
 def of_range(run: Run, *names: str) -> Run:
@@ -207,6 +211,28 @@ def test_starts_that_failed_are_left_out() -> None:
     (why,) = report.why
     assert (why.starts, why.problem, why.lost, why.lost_because) == (7, "", 1, "it exited")
     assert "Left out: 1 sampled start, since it exited." in as_markdown(report).decode()
+
+
+def test_each_server_has_the_libraries_of_its_own_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A is sampled by perf and B by async-profiler: of B alone the functions are of a package of the JVM."""
+    of_jvms = {name.replace("often", "shop.Often"): cost for name, cost in COSTS["B"].items()}
+    run = sampled_run({"A": COSTS["A"], "B": of_jvms})
+    sampled = []
+    for duet in run.sampled:
+        profiles = list(duet.profiles)
+        profiles[1] = profiles[1].model_copy(update={"profiler": "async-profiler 4.2"})
+        sampled.append(duet.model_copy(update={"profiles": tuple(profiles)}))
+    library = Library(name="the shop", packages=("shop",), runtime="jvm")
+    monkeypatch.setattr(Libraries, "of_stack", lambda self, _stack: "JVM" if library in self.table else "native")
+    run = run.model_copy(
+        update={
+            "sampled": tuple(sampled),
+            "profiles": StoredProfiles(run.profiles.stacks, lambda: (library,)) if run.profiles else None,
+        }
+    )
+    (why,) = build_report(run).why
+    assert why.profiler == "perf 6.1 and async-profiler 4.2"
+    assert {cost.name for cost in why.libraries} == {"JVM", "native"}
 
 
 def test_sampled_starts_come_after_all_others_and_only_if_asked_for() -> None:

@@ -56,6 +56,11 @@ def test_jitter_is_known_where_a_schedule_is() -> None:
     assert report
     assert {point.q: point.ns for point in report.jitter}[0.5] == pytest.approx(5_000_000, rel=0.01)
     assert report.bounded(None, "unknown").jitter == ()
+    good = report.model_copy(update={"goodput": 0.6})
+    assert [good.bounded(*effects).goodput for effects in ((None, None), (None, "at most"), ("at most", None))] == [
+        *(0.6, None, None)
+    ]
+    assert (good.unrated.events_per_s, good.unrated.goodput) == (None, 0.6)
     merged = StreamTraffic.merged([streams, streams])
     assert merged
     assert merged.jitter is not None

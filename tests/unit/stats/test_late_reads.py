@@ -66,6 +66,8 @@ def test_a_first_message_in_doubt_puts_all_the_jitter_of_its_stream_in_doubt() -
     assert share_in_doubt(streams, "jitter") == 0.1, "one of ten streams"
     assert share_in_doubt(streams, "gap") == 1 / 600
     assert share_in_doubt(streams, "first-message") == 0.0
+    later = streams.model_copy(update={"first_event": Histogram()})
+    assert share_in_doubt(later, "jitter") == share_in_doubt(later, "gap") < 0.01, "no schedule began here"
 
 
 @pytest.mark.parametrize(

@@ -114,8 +114,14 @@ def test_each_request_is_judged_by_what_makes_its_own_conversations_good() -> No
     for request, state in (("chat", "not known"), ("live", "missed"), (None, "not known")):
         objective = Objective(metric="goodput", below=False, limit=0.95, text="", request=request)
         assert evaluate_objective(objective, both).state == state
+    without = live.model_copy(update={"name": "ticks", "stream": Stream(events="sse")})
+    some = mix.model_copy(update={"others": (without, plain.request)})
+    of_chat = totals(streams(good=90)).with_requests(some, (counted, counted, counted))
+    assert of_chat.conversations == 100, "of ticks nothing is good or not"
     alone = totals(None).with_requests(plain.model_copy(update={"request": live}), ())
     assert (alone.good, alone.conversations) == ({"": gap}, 1000)
+    no_good = totals(streams(good=0)).with_requests(plain.model_copy(update={"request": without}), ())
+    assert judged("goodput > 95%", no_good).reason == "no conversation that was due says by `good` what makes it good"
 
 
 def test_without_messages_nothing_is_known() -> None:
@@ -137,7 +143,7 @@ def test_one_of_several_requests_has_its_own_messages() -> None:
         streams=streams(gaps_ms=[5.0] * 99, good=90),
     )
     seen = totals(streams(gaps_ms=[50.0] * 999))
-    by_request = LoadTotals(**{**vars(seen), "requests": {"chat": chat}})
+    by_request = LoadTotals(**{**vars(seen), "requests": {"chat": chat}, "good": {"chat": Good(gap_ns=10 * MS)}})
     gap = Objective(metric="gap p50", below=True, limit=10 * MS, text="", request="chat")
     assert evaluate_objective(gap, by_request).state == "met"
     good = Objective(metric="goodput", below=False, limit=0.5, text="", request="chat")

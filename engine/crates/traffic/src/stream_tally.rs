@@ -66,7 +66,17 @@ pub enum StreamNews {
     /// A message has arrived so many nanoseconds before or after its time on the schedule that the first began.
     OffSchedule(u64),
     /// There was no event for too long.
-    Stall,
+    Stall {
+        /// They are pushed to a user who only listens.
+        is_push: bool,
+    },
+    /// It has ended so many nanoseconds after its last message; none of its times between two messages was longer.
+    OpenGap {
+        /// Nanoseconds.
+        ns: u64,
+        /// Its messages were pushed to a user who only listened.
+        is_push: bool,
+    },
     /// Messages that do not count have arrived.
     Aside(u64),
     /// Messages have arrived that hold so much more.
@@ -80,9 +90,7 @@ pub enum StreamNews {
 pub struct StreamEnded {
     /// Since due, if no message counted.
     pub silent_ns: Option<u64>,
-    /// Since the last message, if it did not end as it should and no time between two messages was longer.
-    pub open_gap_ns: Option<u64>,
-    /// The longest time between two messages.
+    /// The longest time between two messages, or from the last of them on.
     pub slowest_ns: Option<u64>,
     /// The time for each message after the first.
     pub per_message_ns: Option<u64>,
@@ -96,7 +104,11 @@ impl StreamNews {
     /// Whether it belongs to the time in which it arrived, whenever its request was due: users may listen for longer than a phase.
     #[must_use]
     pub fn is_of_its_arrival(self) -> bool {
-        matches!(self, Self::Events { is_push: true, .. } | Self::Stated(_) | Self::OffSchedule(_))
+        match self {
+            Self::Events { is_push, .. } | Self::Stall { is_push } | Self::OpenGap { is_push, .. } => is_push,
+            Self::Stated(_) | Self::OffSchedule(_) => true,
+            Self::Begun | Self::Aside(_) | Self::Amount(_) | Self::Ended(_) => false,
+        }
     }
 }
 
@@ -114,7 +126,9 @@ impl StreamTally {
         }
         match news {
             StreamNews::Begun => self.begun += 1,
-            StreamNews::Stall => self.stalls += 1,
+            StreamNews::Stall { .. } => self.stalls += 1,
+            // What did not come is recorded at its age, as a timeout is.
+            StreamNews::OpenGap { ns, .. } => self.gaps.record(ns),
             StreamNews::Aside(_) | StreamNews::Amount(_) => {}
             StreamNews::Ended(ended) => self.count_end(ended),
             StreamNews::Stated(ns) => self.push.record(u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX)),
@@ -142,7 +156,6 @@ impl StreamTally {
         self.good += u64::from(ended.is_good);
         for (ns, times) in [
             (ended.silent_ns, &mut self.first_event),
-            (ended.open_gap_ns, &mut self.gaps),
             (ended.slowest_ns, &mut self.slowest_gap),
             (ended.per_message_ns, &mut self.per_message),
         ] {
@@ -180,5 +193,27 @@ impl StreamTally {
     /// Clear everything.
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{StreamEnded, StreamNews, StreamTally};
+
+    #[test]
+    fn what_a_user_waits_for_who_listens_belongs_to_the_time_in_which_it_does_not_come() {
+        for is_push in [false, true] {
+            assert_eq!(StreamNews::Stall { is_push }.is_of_its_arrival(), is_push);
+            assert_eq!(StreamNews::OpenGap { ns: 7, is_push }.is_of_its_arrival(), is_push);
+        }
+        assert!(!StreamNews::Ended(StreamEnded::default()).is_of_its_arrival());
+    }
+
+    #[test]
+    fn a_gap_that_nothing_ended_is_one() {
+        let mut tally = StreamTally::default();
+        tally.count(StreamNews::OpenGap { ns: 5000, is_push: true }, true, true);
+        tally.count(StreamNews::OpenGap { ns: 7000, is_push: true }, false, true);
+        assert_eq!(tally.gaps.count(), 1);
     }
 }

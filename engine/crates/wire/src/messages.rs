@@ -28,6 +28,8 @@ pub struct MessageRules {
     pub timestamp: Option<Timestamp>,
     /// Where each message that counts has a part of the text that is gathered.
     pub text: Option<Place>,
+    /// After so many that count, no more are counted or read: what comes with the last of them depends on the reads.
+    pub until: Option<u64>,
 }
 
 /// The time that a message states, in nanoseconds since 1970; or how a message begins that states none.
@@ -114,7 +116,8 @@ impl Counts {
         match self {
             Self::All => true,
             Self::Json(places) => places.iter().any(|place| place.find(data).is_some_and(scan::is_something)),
-            Self::Events(names) => names.iter().any(|name| name == event),
+            // An event that names no type has this one.
+            Self::Events(names) => names.iter().any(|name| name == if event.is_empty() { b"message" } else { event }),
             Self::Matching(regex) => regex.is_match(data),
         }
     }
@@ -205,6 +208,9 @@ impl MessageRules {
         if seen.aside == 0 {
             return format!("a stream without a message, in place of messages with {lacked}");
         }
+        if first.is_empty() {
+            return format!("none of {} messages had {lacked}: they have no data, as comments have none", seen.aside);
+        }
         format!("none of {} messages had {lacked}; the first was {}", seen.aside, shown(first))
     }
 }
@@ -237,6 +243,11 @@ impl MessageCounts {
             self.counted += 1;
             return true;
         };
+        self.is_finished |= rules.last_data.iter().any(|last| last == data)
+            || (!event.is_empty() && rules.last_events.iter().any(|last| last == event));
+        if rules.until.is_some_and(|until| self.counted >= until) {
+            return false;
+        }
         let counts = rules.counts.has(event, data);
         if counts {
             self.counted += 1;
@@ -249,8 +260,6 @@ impl MessageCounts {
             Amount::Each(places) => self.amount += first_number(places, data),
             Amount::Total(places) => self.amount = self.amount.max(first_number(places, data)),
         }
-        self.is_finished |= rules.last_data.iter().any(|last| last == data)
-            || (!event.is_empty() && rules.last_events.iter().any(|last| last == event));
         counts
     }
 }

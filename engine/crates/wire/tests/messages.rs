@@ -49,6 +49,39 @@ fn amounts_are_added_or_are_the_most_so_far() {
 }
 
 #[test]
+fn nothing_is_counted_past_the_last_message_that_counts() {
+    let lines = [r#"{"n": 3}"#, r#"{"m": 4}"#, r#"{"n": 5}"#, r#"{"m": 4}"#, r#"{"n": 9}"#, "[DONE]"];
+    let rules = MessageRules {
+        counts: Counts::Json(vec![place("/n")]),
+        amount: Amount::Each(vec![place("/n")]),
+        last_data: vec![b"[DONE]".to_vec()],
+        until: Some(2),
+        ..MessageRules::default()
+    };
+    let counts = MessageCounts { counted: 2, aside: 1, amount: 8, is_finished: true };
+    assert_eq!(read(rules, &lines), counts);
+}
+
+#[test]
+fn an_event_without_a_type_is_a_message() {
+    let rules = MessageRules { counts: Counts::Events(vec![b"message".to_vec()]), ..MessageRules::default() };
+    let mut reader = EventReader::new(EventKind::Sse, Some(rules.keep()));
+    reader.data(b"data: 1\n\nevent: message\ndata: 2\n\nevent: ping\ndata: 3\n\n", true);
+    assert_eq!((reader.counts().counted, reader.counts().aside), (2, 1));
+}
+
+#[test]
+fn comments_alone_are_no_messages_with_an_empty_first() {
+    let rules = MessageRules { counts: Counts::Json(vec![place("/n")]), ..MessageRules::default() };
+    let seen = MessageCounts { aside: 12, ..MessageCounts::default() };
+    assert_eq!(
+        rules.missing(seen, b""),
+        "none of 12 messages had a value at \"/n\": they have no data, as comments have none"
+    );
+    assert!(rules.missing(seen, b"{}").ends_with("; the first was {}"));
+}
+
+#[test]
 fn texts_are_the_strings_of_messages_that_count() {
     let rules =
         MessageRules { counts: Counts::Json(vec![place("/n")]), text: Some(place("/a/0")), ..MessageRules::default() };

@@ -70,8 +70,7 @@ def execute(flags: CheckFlags) -> None:
 
 def last_run(plan: Plan) -> "tuple[Path, tuple[resolution.ShownDifference, ...]]":
     """Return the newest run below `runs/` that compared any of these cells on this machine, and its forecast."""
-    newest = sorted(places.RUNS.glob("*/results.json"), reverse=True)[:_MOST_RUNS]
-    for file in newest:
+    for file in sorted(places.RUNS.glob("*/results.json"), key=_began, reverse=True)[:_MOST_RUNS]:
         try:
             report = reports.Report.model_validate_json(read_regular(file, MOST_BYTES))
         except (OSError, ValidationError):
@@ -79,6 +78,14 @@ def last_run(plan: Plan) -> "tuple[Path, tuple[resolution.ShownDifference, ...]]
         if report.environment.hostname == socket.gethostname() and (shows := resolution.forecast(plan, report)):
             return file.parent, shows
     return places.RUNS, ()
+
+
+def _began(results: Path) -> float:
+    """When the run of these results began; `results.json` itself is written again by `judge`."""
+    try:
+        return (results.parent / "run.json").stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def power_text(plan: Plan, folder: Path, shows: "Sequence[resolution.ShownDifference]") -> str:

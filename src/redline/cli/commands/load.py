@@ -1,5 +1,6 @@
 """`redline load`: load a server that is already running, a command, or the only server of redline.yaml."""
 
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -35,7 +36,7 @@ from redline.cli.targets import check_targets
 from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
 from redline.entry_points import extra
-from redline.errors import DriveError, UsageError
+from redline.errors import DriveError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.launching.variables import check_variables
 from redline.lazily import dataclass
@@ -103,6 +104,8 @@ def execute(flags: LoadFlags) -> None:
     kept.write(loaded.report, console)
     if flags.open and kept.page is not None:
         open_page(kept.page, console)
+    if loaded.unlogged is not None:
+        raise loaded.unlogged
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
@@ -190,13 +193,14 @@ class LoadOrder:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A load that was measured, and its report if it is kept, or needed."""
+    """A load that was measured, and its report if it is kept, or needed. `unlogged`: why it has no log."""
 
     store: RunStore
     recording: Recording
     cell: "CellReport"
     result: "LoadResult"
     report: "Report | None"
+    unlogged: StoreError | None = None
 
 
 def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loaded:
@@ -235,16 +239,20 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
             request_log=None if raw is None else Path(raw),
             later=order.later,
         )
-    if log is not None and raw is not None:
-        log.write(Path(raw), recording, cell, outputs.console)
     if outputs.meter is not None:
         outputs.meter.trial(MeteredTrial.of(cell, _TRIAL), cell, recording)
     reported = None if bench is None else running.write_run_views(store, is_kept=order.is_kept)
     judged = reported.cells[0] if reported else analysis.judged_load(suite, cell, recording)
+    unlogged = None
+    if log is not None and raw is not None:
+        try:
+            log.write(Path(raw), recording, cell, outputs.console)
+        except StoreError as error:
+            unlogged = error
     facts = judged.load_facts
     if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
-    return Loaded(store, recording, judged, analysis.result_of_load(judged, ask.server or ""), reported)
+    return Loaded(store, recording, judged, analysis.result_of_load(judged, ask.server or ""), reported, unlogged)
 
 
 def _build(suite: Suite, launcher: Launcher, console: Console) -> None:
@@ -269,6 +277,8 @@ class RequestLog:
         """Raises UsageError before anything is measured: for another ending, a missing folder, or a missing package."""
         if not file.resolve().parent.is_dir():
             raise UsageError(part("log") + f" {file}: there is no folder {file.parent}", hint="make it first")
+        if file.is_dir() or not os.access(file if file.exists() else file.resolve().parent, os.W_OK):
+            raise UsageError(part("log") + f" {file}: it cannot be written", hint="name another file")
         return cls(file, extra("exports", part("log")).request_writer(file))
 
     def write(self, raw: Path, recording: Recording, cell: Cell, console: Console) -> None:

@@ -73,8 +73,9 @@ def served() -> MCPServer:
         metric: defaults.DuetMetric = "cpu",
         keep: str | None = None,
     ) -> ToolAnswer:
-        """Is B slower than A? Both are alive at once and loaded in turn, for `budget` in all: a minute by default.
+        """Is B slower than A? Both are alive at once and loaded in turn, for `budget` in all.
 
+        By default that is a minute for each request and load, 20 at most.
         `a` and `b` are commands or URLs; `git`: two revisions in their place, 'main..HEAD', built by redline.yaml.
         """
         asked: dict[str, Any] = {"git": git, "path": path, "users": users, "rate": rate, "budget": budget, "keep": keep}

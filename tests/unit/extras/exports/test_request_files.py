@@ -50,6 +50,9 @@ def test_what_cannot_be_written_is_refused_before_a_load(tmp_path: Path, monkeyp
         RequestLog.at(tmp_path / "x.json")
     with pytest.raises(UsageError, match="there is no folder"):
         RequestLog.at(tmp_path / "none/x.csv")
+    (tmp_path / "dir.csv").mkdir()
+    with pytest.raises(UsageError, match="it cannot be written"):
+        RequestLog.at(tmp_path / "dir.csv")
     with pytest.raises(StoreError, match="No such file"):
         read_requests(tmp_path / "none.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

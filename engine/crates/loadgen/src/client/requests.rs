@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::continuing::Waits;
 use super::pending::{PendingRequest, PendingRequests};
 use super::scenario::{Scenario, Unwritable};
-use super::streams::{Fate, StreamEnd, Streams};
+use super::streams::{EndedStream, Fate, StreamEnd, Streams};
 use super::websocket::SWITCHING_PROTOCOLS;
 use crate::first_failures::Cause;
 use crate::ids::{ConnectionId, PendingId};
@@ -292,7 +292,13 @@ impl Requests {
         if let Some(record) = connection.take_any_record() {
             activity.recorded = Some((answer, record));
         }
-        let (outcome, why) = self.meet(&due, &answer, Outcome::Ok, head, &[], now_ns);
+        let (outcome, why) = if so_far.messages.counted == 0 {
+            // Its time is over.
+            let why = format!("no message that counts came, and {} others", so_far.messages.aside);
+            (Outcome::UnexpectedBody, Some(why))
+        } else {
+            self.meet(&due, &answer, Outcome::Ok, head, &[], now_ns)
+        };
         if let Some(why) = why {
             activity.failures.note(outcome, now_ns, || Cause::words(why).of(self.scenario.name_of(request)));
         }
@@ -347,12 +353,14 @@ impl Requests {
 
     #[cold]
     fn remove_stream(&mut self, pending: PendingId, fate: Fate, now_ns: u64, activity: &mut Activity) {
-        let Some((is_stalled, ended)) = self.streams.remove(pending, fate, now_ns) else {
+        let Some(EndedStream { is_stalled, is_push, open_gap_ns, ended }) = self.streams.remove(pending, fate, now_ns)
+        else {
             return;
         };
         let PendingRequest { due, request, .. } = *self.pending.get(pending);
-        let stall = is_stalled.then_some(StreamNews::Stall);
-        for news in stall.into_iter().chain([StreamNews::Ended(ended)]) {
+        let stall = is_stalled.then_some(StreamNews::Stall { is_push });
+        let open = open_gap_ns.map(|ns| StreamNews::OpenGap { ns, is_push });
+        for news in stall.into_iter().chain(open).chain([StreamNews::Ended(ended)]) {
             activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
         }
     }

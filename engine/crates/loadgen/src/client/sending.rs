@@ -233,8 +233,14 @@ impl<I: Io> Client<I> {
             }
             Event::Sent(_, bytes) => self.sent(connection, bytes, now_ns, activity),
             Event::Unwritable(_, why) => self.unwritable(connection, &why, now_ns, activity),
-            Event::Ended(_) => self.ended(connection, now_ns, activity),
-            Event::Broken(_, why) => self.broken(connection, &why, now_ns, activity),
+            Event::Ended(_) => {
+                activity.late_ns = None;
+                self.ended(connection, now_ns, activity);
+            }
+            Event::Broken(_, why) => {
+                activity.late_ns = None;
+                self.broken(connection, &why, now_ns, activity);
+            }
             // These concern a connection that is no longer being opened.
             Event::Woken | Event::Opened(_) | Event::Refused(..) => {}
         }

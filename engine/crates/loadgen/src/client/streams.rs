@@ -70,6 +70,18 @@ pub fn untimed(message: &str) -> String {
     format!("a message does not state the time where the request says; it was {message}")
 }
 
+/// A stream that has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub struct EndedStream {
+    /// There was no message for too long before its end.
+    pub is_stalled: bool,
+    /// Its messages were pushed to a user who only listened.
+    pub is_push: bool,
+    /// Since the last message, if another one could have come and no time between two messages was longer.
+    pub open_gap_ns: Option<u64>,
+    pub ended: StreamEnded,
+}
+
 /// Why a stream is to be ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
@@ -91,7 +103,7 @@ impl Progress {
     }
 
     /// How it has ended.
-    fn ended(&self, fate: Fate, now_ns: u64) -> StreamEnded {
+    fn ended(&self, fate: Fate, now_ns: u64) -> EndedStream {
         let MessageCounts { counted, is_finished, .. } = self.so_far.messages;
         let Stream { least, has_last, good, .. } = self.stream;
         let is_whole = match fate {
@@ -100,23 +112,39 @@ impl Progress {
             Fate::Broken | Fate::GivenUp => false,
         };
         let open_ns = now_ns.saturating_sub(self.last_ns);
-        let is_open = !is_whole && counted > 0 && self.slowest_ns.is_none_or(|slowest_ns| open_ns > slowest_ns);
+        // Its time was over, whether or not another message would have come.
+        let is_over = fate == Fate::Enough && !self.is_complete();
+        let is_longest = self.slowest_ns.is_none_or(|slowest_ns| open_ns > slowest_ns);
+        let is_open = (!is_whole || is_over) && counted > 0 && is_longest;
+        let slowest_ns = if is_open { Some(open_ns) } else { self.slowest_ns };
         let first_ns = (counted > 0).then(|| self.first_ns.saturating_sub(self.due_ns));
         let per_message_ns = (counted > 1).then(|| self.last_ns.saturating_sub(self.first_ns) / (counted - 1));
         let within = |most: Option<u64>, ns: Option<u64>| most.is_none_or(|most| ns.is_none_or(|ns| ns < most));
-        StreamEnded {
+        let ended = StreamEnded {
             silent_ns: first_ns.is_none().then(|| now_ns.saturating_sub(self.due_ns)),
-            open_gap_ns: is_open.then_some(open_ns),
-            slowest_ns: if is_open { Some(open_ns) } else { self.slowest_ns },
+            slowest_ns,
             per_message_ns,
             is_early: !is_whole && fate != Fate::GivenUp,
-            is_good: is_whole
-                && counted > 0
-                && within(good.first_message_ns, first_ns)
-                && within(good.gap_ns, self.slowest_ns)
-                && within(good.per_message_ns, per_message_ns)
-                && within(good.response_ns, Some(now_ns.saturating_sub(self.due_ns))),
+            is_good: good.is_some_and(|good| {
+                is_whole
+                    && counted > 0
+                    && within(good.first_message_ns, first_ns)
+                    && within(good.gap_ns, slowest_ns)
+                    && within(good.per_message_ns, per_message_ns)
+                    && within(good.response_ns, Some(now_ns.saturating_sub(self.due_ns)))
+            }),
+        };
+        EndedStream {
+            is_stalled: self.is_stalled(now_ns),
+            is_push: self.is_push(),
+            open_gap_ns: is_open.then_some(open_ns),
+            ended,
         }
+    }
+
+    /// Whether its messages are pushed to a user who only listens.
+    fn is_push(&self) -> bool {
+        self.stream.kind == EventKind::Messages
     }
 
     /// Whether the time since the last event is too long.
@@ -216,11 +244,11 @@ impl Streams {
         if events > known {
             let arrived_ns = now_ns.saturating_sub(late_ns.unwrap_or(0)).max(progress.last_ns);
             if progress.is_stalled(arrived_ns) {
-                news(StreamNews::Stall);
+                news(StreamNews::Stall { is_push: progress.is_push() });
             }
             let (is_first, count) = (known == 0, events - known);
             let since_ns = arrived_ns.saturating_sub(if is_first { progress.due_ns } else { progress.last_ns });
-            let is_push = progress.stream.kind == EventKind::Messages;
+            let is_push = progress.is_push();
             let is_new_read = is_first || arrived_ns > progress.last_ns;
             if is_new_read {
                 progress.last_read = LastRead { since_ns, ..LastRead::default() };
@@ -245,9 +273,9 @@ impl Streams {
         progress.is_complete()
     }
 
-    /// A stream has ended. Returns whether it stalled before its end, and how it ended; `None` if it is not known.
+    /// A stream has ended. Returns how; `None` if it is not known.
     #[inline]
-    pub fn remove(&mut self, pending: PendingId, fate: Fate, now_ns: u64) -> Option<(bool, StreamEnded)> {
+    pub fn remove(&mut self, pending: PendingId, fate: Fate, now_ns: u64) -> Option<EndedStream> {
         if self.is_empty() {
             return None;
         }
@@ -256,7 +284,7 @@ impl Streams {
         if self.is_empty() {
             self.timers.clear();
         }
-        Some((progress.is_stalled(now_ns), progress.ended(fate, now_ns)))
+        Some(progress.ended(fate, now_ns))
     }
 
     /// When a stream may have to be ended.
@@ -290,7 +318,7 @@ mod tests {
     use redline_traffic::{StreamEnded, StreamNews};
     use redline_wire::{EventKind, MessageCounts, StreamSoFar};
 
-    use super::{Fate, StreamEnd, Streams};
+    use super::{EndedStream, Fate, StreamEnd, Streams};
     use crate::ids::PendingId;
     use crate::job::{Good, Stream};
 
@@ -299,7 +327,7 @@ mod tests {
         messages: None,
         least: 5,
         has_last: false,
-        good: Good { first_message_ns: Some(51), gap_ns: Some(111), per_message_ns: None, response_ns: None },
+        good: Some(Good { first_message_ns: Some(51), gap_ns: Some(111), per_message_ns: None, response_ns: None }),
         until: Some(5),
         for_ns: Some(1000),
         stall_ns: Some(100),
@@ -311,6 +339,10 @@ mod tests {
     fn arrived(events: u64) -> StreamSoFar {
         let messages = MessageCounts { counted: events, ..MessageCounts::default() };
         StreamSoFar { status: 200, body_length: events * 10, messages }
+    }
+
+    fn whole(ended: StreamEnded) -> EndedStream {
+        EndedStream { is_stalled: false, is_push: false, open_gap_ns: None, ended }
     }
 
     fn events(count: u64, since_ns: u64, is_first: bool) -> StreamNews {
@@ -331,7 +363,7 @@ mod tests {
         assert_eq!(news(&mut streams, 2, 60), (false, vec![first]));
         assert_eq!(news(&mut streams, 2, 70), (false, vec![]));
         let later = events(1, 110, false);
-        assert_eq!(news(&mut streams, 3, 170), (false, vec![StreamNews::Stall, later]));
+        assert_eq!(news(&mut streams, 3, 170), (false, vec![StreamNews::Stall { is_push: false }, later]));
         let last = events(2, 30, false);
         assert_eq!(news(&mut streams, 9, 200), (true, vec![last]));
         let ended = StreamEnded {
@@ -340,7 +372,7 @@ mod tests {
             is_good: true,
             ..StreamEnded::default()
         };
-        assert_eq!(streams.remove(ONE, Fate::Enough, 250), Some((false, ended)));
+        assert_eq!(streams.remove(ONE, Fate::Enough, 250), Some(whole(ended)));
         assert_eq!(streams.remove(ONE, Fate::Enough, 250), None);
     }
 
@@ -402,12 +434,33 @@ mod tests {
         assert_eq!(streams.expired(191, 500), None);
         assert_eq!(streams.expired(500, 500), Some((ONE, StreamEnd::Stalled(100))));
         // What did not come is as old as it is: one message came, and no second.
-        let ended = StreamEnded { open_gap_ns: Some(410), slowest_ns: Some(410), ..StreamEnded::default() };
-        assert_eq!(streams.remove(ONE, Fate::GivenUp, 500), Some((true, ended)));
+        let ended = StreamEnded { slowest_ns: Some(410), ..StreamEnded::default() };
+        let given_up = EndedStream { is_stalled: true, open_gap_ns: Some(410), ..whole(ended) };
+        assert_eq!(streams.remove(ONE, Fate::GivenUp, 500), Some(given_up));
         assert_eq!(streams.next_ns(), u64::MAX);
         streams.begin(ONE, Stream { stall_fails: false, ..STREAM }, 0, 200, 1000);
         assert_eq!(streams.expired(2000, 0), Some((ONE, StreamEnd::Lasted)));
         let ended = StreamEnded { silent_ns: Some(2000), is_early: true, ..StreamEnded::default() };
-        assert_eq!(streams.remove(ONE, Fate::Broken, 2000), Some((true, ended)));
+        assert_eq!(streams.remove(ONE, Fate::Broken, 2000), Some(EndedStream { is_stalled: true, ..whole(ended) }));
+    }
+
+    #[test]
+    fn a_server_that_falls_silent_before_the_time_is_over_has_a_gap_until_then() {
+        let mut streams = Streams::default();
+        let stream = Stream { kind: EventKind::Messages, until: None, stall_ns: None, ..STREAM };
+        streams.begin(ONE, stream, 0, 101, 0);
+        news(&mut streams, 1, 50);
+        news(&mut streams, 2, 100);
+        let ended = StreamEnded { slowest_ns: Some(900), per_message_ns: Some(50), ..StreamEnded::default() };
+        let silent = EndedStream { is_push: true, open_gap_ns: Some(900), ..whole(ended) };
+        assert_eq!(streams.remove(ONE, Fate::Enough, 1000), Some(silent));
+    }
+
+    #[test]
+    fn without_limits_no_stream_is_good() {
+        let mut streams = Streams::default();
+        streams.begin(ONE, Stream { good: None, ..STREAM }, 0, 200, 0);
+        news(&mut streams, 5, 10);
+        assert!(streams.remove(ONE, Fate::Enough, 20).is_some_and(|stream| !stream.ended.is_good));
     }
 }

@@ -146,7 +146,7 @@ struct RawStream {
     #[serde(default)]
     last: RawLast,
     #[serde(default)]
-    good: Good,
+    good: Option<Good>,
     #[serde(default)]
     until: Option<u64>,
     #[serde(default)]
@@ -215,7 +215,7 @@ pub struct Stream {
     pub least: u64,
     /// Some message ends it.
     pub has_last: bool,
-    pub good: Good,
+    pub good: Option<Good>,
     /// After this many events the request is complete.
     pub until: Option<u64>,
     /// This long after its beginning the request is complete.
@@ -486,6 +486,7 @@ impl RawStream {
                 last_events: bytes(last.event),
                 timestamp,
                 text: text.cloned().map(Place::new),
+                until,
             }
             .keep()
         });
