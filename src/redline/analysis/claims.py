@@ -93,6 +93,8 @@ def _ratio(of: CellResult, to: CellResult, metric: Metric, ratios: _Ratios, suit
         return _ClaimedNumber(comparison.ratio, comparison.refused)
     baseline = next((base for at, cell_id, base in ratios if (at, cell_id) == (metric, of.id)), None)
     ours, theirs = (_compared(metric, cell.id, baseline or "", ratios) for cell in (of, to))
+    if any({of.id, to.id} <= {cell_id, base} for _, cell_id, base in ratios):
+        return _ClaimedNumber(None, f"{metric.words} is not compared in duets")
     if ours is None or theirs is None:
         return _ClaimedNumber(None, "these cells were not compared: no duet has both, nor a baseline of both")
     if ours.estimate is None or theirs.estimate is None:

@@ -184,7 +184,16 @@ class Duet:
             return "in so few slices with answers the servers cannot be told apart from the order in which they ran"
         if metric not in MESSAGE_QUANTILES:
             return f"{metric} is not known of every server of a start"
+        if zero := [self.names[at != BASELINE] for at in (BASELINE, self.target) if self._is_zero(metric, at)]:
+            return f"{metric} is zero for {' and '.join(zero)}: its messages came together"
         return self._too_few_messages(metric)
+
+    def _is_zero(self, metric: Metric, at: int) -> bool:
+        """Whether the times of a server have this percentile in a start, and it is 0."""
+        of_starts = [_times(traffic_of(start).targets[at], metric) for start in self.starts]
+        return any(
+            made is not None and made.count > 0 and not made.quantile_ns(_quantile(metric)) for made in of_starts
+        )
 
     def _too_few_messages(self, metric: Metric) -> str:
         """Which server had too few of the times of messages, and how long a comparison with enough takes."""

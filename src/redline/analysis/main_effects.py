@@ -181,4 +181,4 @@ def _decided(effect: MainEffect, adjusted: Iterator[float], threshold: float) ->
         return effect
     p = next(adjusted)
     within = all(level.ratio.is_within(threshold) for level in effect.levels)
-    return effect.with_verdict("too small" if within else "matters" if p <= ALPHA else "not shown", p)
+    return effect.with_verdict("too small" if within else "matters" if p < ALPHA else "not shown", p)

@@ -35,7 +35,7 @@ class _Main:
 
     def forecast(self, wanted: float) -> int | None:
         """The approximate number of trials or starts for this half width; None if it is not known."""
-        scatter = scatter_of(self.known) if self.known else None
+        scatter = scatter_of(self.known, self.duet.bias if self.duet else 0.0) if self.known else None
         needed = None if scatter is None else rounds_for(scatter, wanted)
         return max(needed, self.known.n + 1) if needed and self.known else None
 

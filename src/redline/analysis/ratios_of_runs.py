@@ -16,6 +16,7 @@ from redline.analysis.environments import differences
 from redline.errors import UsageError
 from redline.model import COMPARED, Comparison, Metric, Run, Suite
 from redline.stats import QUANTILE_OF
+from redline.stats.trials import MESSAGE_QUANTILES
 
 _Place = tuple[str, str, str]
 """A server, its scenario and its load, by name."""
@@ -85,7 +86,7 @@ def _compared(ours: Duet, theirs: Duet, suite: Suite, other: Run) -> Iterator[Co
     cell_id, base_id = (duet.starts[0].cell_ids[duet.target] for duet in (ours, theirs))
     asked = metrics_asked(other.manifest.plan.cells[cell_id].load, suite, ours)
     for metric in Metric:
-        if metric not in COMPARED and metric is not suite.metric:
+        if metric not in COMPARED and metric not in asked and metric is not suite.metric:
             continue
         refused = _refused(ours, theirs, metric)
         ratios = None if refused else (ours.ratio(metric), theirs.ratio(metric))
@@ -108,9 +109,10 @@ def _compared(ours: Duet, theirs: Duet, suite: Suite, other: Run) -> Iterator[Co
 
 def _refused(ours: Duet, theirs: Duet, metric: Metric) -> str:
     for duet in (ours, theirs):
-        if why := duet.failing or duet.too_few(metric):
+        if why := duet.failing or duet.too_few(metric) or duet.unstable(metric):
             return why
-    known = all(metric in duet.metrics or metric in QUANTILE_OF for duet in (ours, theirs))
+    of_times = metric in QUANTILE_OF or metric in MESSAGE_QUANTILES
+    known = of_times or all(metric in duet.metrics for duet in (ours, theirs))
     return "" if known else "not known in a duet"
 
 

@@ -93,8 +93,8 @@ def resolutions(
 
 
 def _scatter(comparison: Comparison, results: Mapping[str, CellResult]) -> _Scatter | None:
-    """The scatter of a comparison's rounds; None if hosts differ by more, which rounds do not narrow."""
-    total = scatter_of(comparison.ratio) if comparison.ratio else None
+    """The scatter of a comparison's rounds; None if more rounds would not narrow its interval."""
+    total = scatter_of(comparison.ratio, _bias(comparison)) if comparison.ratio else None
     if comparison.ratio is None or total is None:
         return None
     cell, rounds = results[comparison.cell_id], comparison.ratio.n
@@ -186,6 +186,10 @@ class _Remedy:
         return f": {what} differ by {percent(round(math.expm1(min(worst.total, 5.0)), 2))}"
 
 
+def _bias(comparison: Comparison) -> float | None:
+    return comparison.duet.bias if comparison.duet else 0.0
+
+
 def _in_minutes(ns: int) -> str:
     return duration(max(1, math.ceil(ns / _MINUTE_NS)) * _MINUTE_NS)
 
@@ -194,7 +198,8 @@ def forecast(plan: Plan, before: Report) -> tuple[ShownDifference, ...]:
     """What the plan can show in every comparison of an earlier report with the same cells and design."""
     known = []
     for comparison in before.comparisons:
-        scatter = scatter_of(comparison.ratio) if comparison.ratio and comparison.primary else None
+        judged = comparison.ratio if comparison.primary else None
+        scatter = scatter_of(judged, _bias(comparison)) if judged else None
         alike = (
             comparison.cell_id in plan.cells
             and comparison.baseline_id in plan.cells

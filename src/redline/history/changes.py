@@ -28,10 +28,11 @@ _MEDIAN_OF_NORMAL = 0.6745
 
 @dataclass(frozen=True)
 class Level:
-    """A metric of a cell in a run."""
+    """A metric of a cell in a run. `bias`: how far the logarithm of its value may be off beyond chance."""
 
     estimate: Estimate
     sample: Sample
+    bias: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -115,4 +116,4 @@ def _ratio(after: Sequence[Level], before: Sequence[Level]) -> Estimate:
     ratio = unpaired_ratio(*(pooled([level.sample for level in part]) for part in (after, before)))
     if ratio is None:
         raise ValueError("a level of zero has no ratio")  # `steps` asks for positive values only
-    return ratio
+    return ratio.biased(sum(float(np.mean([level.bias for level in part])) for part in (after, before)))

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -239,13 +240,13 @@ def _ratio_of(duet: Duet | None, metric: Metric) -> Level | str:
         return "no start with both was measured"
     if duet.failing is not None:
         return duet.failing
-    few = duet.too_few(metric)
+    few = duet.too_few(metric) or duet.unstable(metric)
     ratio = duet.ratio(metric)
     if few or ratio is None:
         return few or f"no start knows {metric} of both"
-    if ratio.contrast.ratio.low is None and duet.unsettled:
-        return duet.unsettled
-    return Level(ratio.contrast.ratio, duet.logs(metric))
+    if math.isinf(ratio.bias):
+        return duet.unsettled or f"too much was read late to know {metric}"
+    return Level(ratio.contrast.ratio, duet.logs(metric), ratio.bias)
 
 
 def _runs(runs: Sequence[SeenRun], era_of: Sequence[int]) -> tuple[HistoryRun, ...]:

@@ -96,6 +96,11 @@ class Estimate(Frozen):
         ends = {"low": low, "high": high, "n": min(self.n, other.n), "method": method}
         return self.model_copy(update={"value": self.value * inverse.value, **ends})
 
+    def biased(self, bias: float) -> "Estimate":
+        """The ratio whose logarithm may be off by so much beyond chance."""
+        low, high = (end and end * math.exp(by) for end, by in ((self.low, -bias), (self.high, bias)))
+        return self.model_copy(update={"low": low, "high": high})
+
     @property
     def log_interval(self) -> tuple[float, float] | None:
         """The natural logarithms of `low` and `high`; None without an interval above 0."""

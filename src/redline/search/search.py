@@ -254,8 +254,9 @@ class Search:
         """All whole numbers between the ends of an answer, if each was tried often enough and none is clear."""
         tried = self._tried(name)
         low, high = bounds(tried)
-        if low is None or high is None:
+        if high is None:
             return []
+        low = self.settings.lowest_per_s - 1 if low is None else low
         between = [step for step in tried if low < step.rate_per_s < high]
         spent = all(step.probes >= self.settings.repeats for step in between)
         return [step.rate_per_s for step in between] if spent and len(between) >= high - low - 1 else []
@@ -420,8 +421,10 @@ class Search:
             middle = (low * high) ** 0.5
             nearest = min(again, key=lambda step: abs(step.rate_per_s - middle))
             return Proposal(nearest.rate_per_s, "repeated: too near to tell")
-        edges = [low, *(step.rate_per_s for step in unclear), high]
-        wide = max(pairwise(edges), key=lambda pair: pair[1] / pair[0])
+        pairs = [*pairwise([low, *(step.rate_per_s for step in unclear), high])]
+        if self.settings.by_users:  # between neighbours there is no number to try
+            pairs = [pair for pair in pairs if pair[1] - pair[0] > 1] or pairs
+        wide = max(pairs, key=lambda pair: pair[1] / pair[0])
         return Proposal(self._within((wide[0] * wide[1]) ** 0.5), "half way between what passed and what failed")
 
     def last_look(self, later: int = 0) -> Proposal | None:

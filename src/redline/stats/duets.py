@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redline.lazily import dataclass
-from redline.stats.estimate import METHOD_HOSTS, Contrast, Spread, both_spreads, contrast_of, over_groups
+from redline.stats.estimate import METHOD_BUILDS, METHOD_HOSTS, Contrast, Spread, both_spreads, contrast_of, over_groups
 from redline.stats.samples import BATCHES, Floats
 
 Ints = NDArray[np.int64]
@@ -31,7 +31,6 @@ _TWO_SIDED = 1.96
 """The standard deviations within which a normal value is in 95 of 100 cases."""
 
 METHOD_STARTS = "t interval over fresh starts, each a robust fit to neighbouring slices"
-METHOD_BUILDS = "t interval with builds as a random effect, wider than over starts"
 METHOD_WITHIN_STARTS = "t interval with the standard error within starts, wider than over starts"
 
 
@@ -77,7 +76,12 @@ class LogRatio:
         Their starts are independent. What slows a server and its baseline alike is in neither.
         """
         ours, theirs = self.spreads, other.spreads
-        known = {name: both_spreads(spread, theirs.get(name)) for name, spread in ours.items()}
+
+        def of(spreads: dict[str, Spread], name: str) -> Spread | None:
+            """Where builds or hosts do not differ, starts are what scatters."""
+            return spreads.get(name) or (None if name == METHOD_WITHIN_STARTS else spreads.get(METHOD_STARTS))
+
+        known = {name: both_spreads(of(ours, name), of(theirs, name)) for name in dict.fromkeys((*ours, *theirs))}
         # Without the spread over starts of both, the scatter within starts would be too little.
         whole = known.get(METHOD_STARTS) is not None
         spreads = {f"{name}, of two runs": spread for name, spread in known.items() if spread is not None and whole}

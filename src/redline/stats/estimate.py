@@ -27,6 +27,7 @@ METHOD_ORDER = "order statistics of all requests, wider than over trials"
 METHOD_DIFFERENCE = "t interval with the bootstrap standard error of the difference, over trials paired by round"
 METHOD_MIDDLE = "t interval of the Hodges-Lehmann estimate, over trials"
 METHOD_HOSTS = "t interval with hosts as a random effect, wider than over trials"
+METHOD_BUILDS = "t interval with builds as a random effect, wider than over starts"
 METHOD_NONE = "too few trials for an interval"
 METHOD_COLD = "servers were not warm, and how far their ratio may yet move is not known"
 PAIRED = "paired by round"
@@ -295,16 +296,18 @@ def middle_shift(ours: Floats, theirs: Floats) -> float:
     return float(np.median(ours[:, np.newaxis] - theirs))
 
 
-def scatter_of(ratio: Estimate) -> float | None:
+def scatter_of(ratio: Estimate, bias: float | None = 0.0) -> float | None:
     """The standard deviation of the log ratio between rounds, from the interval over `n` rounds.
 
-    None if the interval rests on hosts, which more rounds do not narrow.
+    None if the interval rests on hosts or builds, which more rounds do not narrow, or as much on its `bias`.
     """
     if ratio.low is None or ratio.high is None or ratio.low <= 0 or ratio.n < 2:
         return None
-    if ratio.method.startswith(METHOD_HOSTS):
+    if bias is None or ratio.method.startswith((METHOD_HOSTS, METHOD_BUILDS)):
         return None
-    half = math.log(ratio.high / ratio.low) / 2
+    half = math.log(ratio.high / ratio.low) / 2 - bias
+    if half <= bias:
+        return None
     return half * math.sqrt(ratio.n) / _t(ratio.n)
 
 

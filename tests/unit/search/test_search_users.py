@@ -59,6 +59,25 @@ def test_an_answer_holds_the_truth_and_is_as_narrow_as_users_or_the_goal(most: i
     assert limit.high_per_s - limit.low_per_s <= max(1, 0.06 * limit.high_per_s)
 
 
+def unclear(users: float) -> Evidence:
+    """A probe of which nobody can tell whether one request in a hundred takes longer than 98 ms."""
+    slice_ = ProbeSlice(0.1, 10, 10, 0, Histogram.of([1_000_000] * 9 + [97_900_000]))
+    return Evidence(users, (slice_,) * 2, by_users=True)
+
+
+@pytest.mark.parametrize("met", [True, False])
+def test_numbers_that_stay_unclear_do_not_hide_those_that_were_not_tried(*, met: bool) -> None:
+    """1 user is met or unclear as 2 are, and 4 are missed: 3 are tried, and nothing again and again."""
+    search = Search({"": GOOD}, by_users(4, probes=40))
+    tried = list[float]()
+    while isinstance(step := search.next(), Proposal):
+        tried.append(step.rate_per_s)
+        is_unclear = step.rate_per_s == 2 or (step.rate_per_s == 1 and not met)
+        search.add(unclear(step.rate_per_s) if is_unclear else cliff(1 if met else 0, step.rate_per_s))
+    assert 3 in tried
+    assert max(map(tried.count, tried)) <= 4, tried
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_answer_of_a_queue_by_chance_is_near_the_truth(seed: int) -> None:
     """One of n users waits for n services: with exponential ones, its time has a gamma law."""

@@ -7,7 +7,6 @@ import pytest
 
 from redline.stats.distributions import t_quantile
 from redline.stats.duets import (
-    METHOD_BUILDS,
     METHOD_STARTS,
     METHOD_WITHIN_STARTS,
     Floats,
@@ -17,7 +16,7 @@ from redline.stats.duets import (
     over_starts,
     shares_around,
 )
-from redline.stats.estimate import METHOD_HOSTS
+from redline.stats.estimate import METHOD_BUILDS, METHOD_HOSTS, Spread
 
 CONTRAST = np.array([-0.5, 1.0, -0.5])
 ORDER = (0, 1, 2, 2, 1, 0, 1, 0, 2, 2, 0, 1)
@@ -153,6 +152,16 @@ def test_two_ratios_to_the_same_baseline_differ_with_both_spreads() -> None:
     assert found.ratio.high is not None
     assert unbiased.ratio.high is not None
     assert math.log(found.ratio.high / unbiased.ratio.high) == pytest.approx(0.03)
+
+
+def test_builds_that_differ_in_one_of_two_runs_are_in_their_ratio() -> None:
+    ours = LogRatio(0.3, 9, 0.01, 0.01, builds=Spread(0.04, 2))
+    theirs = LogRatio(0.1, 9, 0.01, 0.01)
+    for one, other in ((ours, theirs), (theirs, ours)):
+        found = one.over(other).ratio
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low < 1 < found.high, "of 0.2 the builds alone may be the cause"
 
 
 @pytest.mark.parametrize("q", [0.5, 0.9, 0.99])

@@ -13,6 +13,7 @@ from scipy import stats
 from redline.model import Estimate, Histogram, Metric, Verdict
 from redline.stats import Quantiles, Ratios
 from redline.stats.estimate import (
+    METHOD_BUILDS,
     METHOD_COLD,
     METHOD_HOSTS,
     METHOD_MIDDLE,
@@ -335,6 +336,15 @@ def test_the_scatter_of_rounds_is_read_back_from_their_interval(n: int) -> None:
 )
 def test_no_scatter_of_rounds_is_read_from_other_intervals(ratio: Estimate) -> None:
     assert scatter_of(ratio) is None
+
+
+def test_what_rounds_do_not_narrow_is_no_scatter_of_rounds() -> None:
+    assert scatter_of(ratio_of(0.5, 1.5, 4, METHOD_BUILDS)) is None
+    half = stats.t.ppf(0.975, 3) * 0.05 / 2
+    wide = ratio_of(math.exp(-half - 0.01), math.exp(half + 0.01), 4)
+    assert scatter_of(wide, 0.01) == pytest.approx(0.05, rel=1e-6)
+    assert scatter_of(wide, half) is None
+    assert scatter_of(wide, None) is None
 
 
 @given(st.floats(0.001, 0.3), st.floats(0.005, 0.5))
