@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from redline.analysis.compare import Question, metrics_asked, with_verdicts
 from redline.analysis.duet import Duet, in_duet
@@ -135,10 +136,15 @@ def with_a_further_duet(run: Run) -> Run:
     return run.model_copy(update={"manifest": manifest, "duets": (*run.duets, *made)})
 
 
+@cache
+def _times() -> Histogram:
+    return Histogram.of([1_000_000 + 500 * at for at in range(2_000)])
+
+
 def _answered(recording: DuetRecording, *, cut: bool) -> DuetRecording:
     """The recording with answers that took a millisecond or two."""
     assert recording.traffic is not None
-    times = Histogram.of([1_000_000 + 500 * at for at in range(2_000)])
+    times = _times()
     counts = Counts(due=2_000, completed=2_000, outcomes=Outcomes(ok=2_000))
     targets = tuple(
         target.model_copy(update={"counts": counts, "response": times, "service": times})

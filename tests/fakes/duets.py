@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,11 @@ SLICE_NS = 50_000_000
 NS_PER_REQUEST = 20_000
 MEASURED = 20
 """Blocks."""
+Cold = Callable[[int, int], float]
+
+
+def _warm(_block: int, _server: int) -> float:
+    return 0.0
 
 
 def simulated_duet(
@@ -27,7 +33,7 @@ def simulated_duet(
     failed: int = 0,
     busy: float = 1.0,
     warmup: int = 0,
-    cold: Callable[[int, int], float] = lambda _block, _server: 0.0,
+    cold: Cold = _warm,
 ) -> DuetRecording:
     """A start of servers whose requests cost these multiples of CPU time, the first being the baseline.
 
@@ -35,6 +41,23 @@ def simulated_duet(
     `busy` its own use. After `warmup` blocks 20 are measured. `cold` is the additional cost of a server in a
     block, as a logarithm.
     """
+    make = _traffic if cold is _warm else _traffic.__wrapped__
+    return DuetRecording(
+        cell_ids=(*cell_ids, cell_ids[0]),
+        round=start,
+        position=start if position is None else position,
+        seed=start,
+        started_unix_ns=start * 10**10,
+        took_ns=5 * 10**9,
+        traffic=make(start, tuple(costs), noise, idle, failed, busy, warmup, cold),
+    )
+
+
+@lru_cache(maxsize=256)
+def _traffic(  # noqa: PLR0913 - all that it depends on
+    start: int, costs: tuple[float, ...], noise: float, idle: float, failed: int, busy: float, warmup: int, cold: Cold
+) -> DuetTraffic:
+    """What was seen of a start; many tests simulate the same."""
     rng = np.random.default_rng(start)
     of_start = [costs[0], *(cost * math.exp(rng.normal(0, 0.003)) for cost in (*costs[1:], costs[0]))]
     targets, blocks, now_ns = range(len(of_start)), [], 0
@@ -63,7 +86,7 @@ def simulated_duet(
         blocks.append(DuetBlock(index=index, phase=phase, slices=tuple(slices)))
     times = Histogram.of([1_000_000 * factor for factor in of_start[:1]])
     of_target = TargetTraffic(counts=Counts(), response=times, service=times, lateness=times, engine_cpu_ns=1)
-    traffic = DuetTraffic(
+    return DuetTraffic(
         engine=ENGINE,
         connections=len(targets),
         connect_ns=1,
@@ -71,13 +94,4 @@ def simulated_duet(
         ended="complete",
         blocks=tuple(blocks),
         targets=(of_target,) * len(targets),
-    )
-    return DuetRecording(
-        cell_ids=(*cell_ids, cell_ids[0]),
-        round=start,
-        position=start if position is None else position,
-        seed=start,
-        started_unix_ns=start * 10**10,
-        took_ns=5 * 10**9,
-        traffic=traffic,
     )
