@@ -47,12 +47,16 @@ class Keeping(Server):
         return super().drive(drive)
 
 
+def write_log(folder: Path, seconds: int) -> None:
+    lines = (LINE.format(at // 60, at % 60, number % 5) for at in range(seconds) for number in range(40))
+    (folder / "access.log").write_text("".join(lines))
+
+
 @pytest.fixture
 def limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result]:
     """The command in a folder with a log of 10 minutes at 40/s."""
     monkeypatch.chdir(tmp_path)
-    lines = (LINE.format(at // 60, at % 60, number % 5) for at in range(600) for number in range(40))
-    (tmp_path / "access.log").write_text("".join(lines))
+    write_log(tmp_path, 600)
     (tmp_path / "times.txt").write_text("".join(f"{at / 50}\n" for at in range(3000)))
     (tmp_path / "day.yaml").write_text(SUITE)
 
@@ -181,8 +185,9 @@ def test_a_recording_that_is_too_short_for_a_fast_server_is_named(limit: Callabl
     ],
 )
 def test_what_no_recording_takes_is_refused(
-    flags: tuple[str, ...], says: str, hint: str, limit: Callable[..., Result]
+    flags: tuple[str, ...], says: str, hint: str, limit: Callable[..., Result], tmp_path: Path
 ) -> None:
+    write_log(tmp_path, 30)
     done = limit(Keeping(), "--replay", "access.log", *OBJECTIVE, *flags)
     assert isinstance(done.exception, UsageError)
     assert says in str(done.exception)
