@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -530,15 +531,21 @@ def _sparse(file: Path) -> None:
 ODD = [_fifo, _endless, _folder, _socket, _loop, _sparse]
 
 
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A folder with a run, by a short path: that of a socket has at most 107 characters."""
-    monkeypatch.chdir(tmp_path)
-    folder = Path("runs")
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run whose views are written, and one without, of which tests get copies."""
+    folder = tmp_path_factory.mktemp("two")
     kept(folder / "good", simulated_run(trials=2))
     write_run_views(RunStore(folder / "good"))
     kept(folder / "odd", simulated_run(trials=2))
     return folder
+
+
+@pytest.fixture
+def short(two_runs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder with two runs, by a short path: that of a socket has at most 107 characters."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(two_runs, "runs"))
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.__name__)
