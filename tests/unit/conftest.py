@@ -9,4 +9,4 @@ settings.register_profile("long", settings.get_profile("redline"), max_examples=
 settings.load_profile("redline")
 
 # What tests write need not outlast a power failure. Tests of a disk that refuses replace this.
-os.fsync = lambda _descriptor: None
+os.fsync = lambda fd: None
