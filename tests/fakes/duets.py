@@ -54,7 +54,7 @@ def simulated_duet(
 
 
 @lru_cache(maxsize=256)
-def _traffic(  # noqa: PLR0913 - all that it depends on
+def _traffic(
     start: int, costs: tuple[float, ...], noise: float, idle: float, failed: int, busy: float, warmup: int, cold: Cold
 ) -> DuetTraffic:
     """What was seen of a start; many tests simulate the same."""
