@@ -4,6 +4,7 @@ import ctypes
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,11 +45,27 @@ def run() -> Run:
     return simulated_run(BEHAVIOURS, trials=2)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
+    """The run in a directory with its judged cells, of which tests get copies."""
+    made = kept(tmp_path_factory.mktemp("whole") / "run", run)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(judging, "KEPT_FROM", 1)
+        run_report(made)
+    return made.folder
+
+
 @pytest.fixture
-def store(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+def store(tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     """The run in a directory; its cells are kept although they are few."""
     monkeypatch.setattr(judging, "KEPT_FROM", 1)
-    return kept(tmp_path / "run", run)
+    return RunStore(Path(shutil.copytree(whole, tmp_path / "run", ignore=shutil.ignore_patterns(judged.FOLDER))))
+
+
+@pytest.fixture
+def judged_before(store: RunStore, whole: Path) -> None:
+    """The cells of the run are judged and kept."""
+    shutil.copytree(whole / judged.FOLDER, store.folder / judged.FOLDER)
 
 
 @pytest.fixture
@@ -177,9 +194,10 @@ def _pipe(file: Path) -> None:
     ],
     ids=["empty", "no-json", "list", "cut-head", "cut-half", "cut-end", "turned", "foreign", "form", "folder", "pipe"],
 )
+@pytest.mark.usefixtures("judged_before")
 def test_a_damaged_file_changes_nothing(store: RunStore, damage: Callable[[Path], object], tasks: list[str]) -> None:
     wanted = run_report(store)
-    tasks.clear()
+    assert tasks == []
     file = min((store.folder / judged.FOLDER).iterdir())
     damage(file)
     assert run_report(store) == wanted
