@@ -104,6 +104,7 @@ NOT_KNOWN = "not known"
 NO_ANSWERS = "no answers"
 
 _MOST_ENCODED = 5
+_MOST_PLACES = 4
 _DASH = "\u2013"
 _MINUS = "\u2212"
 
@@ -153,8 +154,17 @@ def change_bounds(ratio_estimate: Estimate) -> str:
     if ratio_estimate.says_nothing:
         return f"[{NOT_KNOWN}]"
     places = int(abs(ratio_estimate.value - 1) < 1)
-    low, high = (signed((end - 1) * 100, places) for end in (ratio_estimate.low, ratio_estimate.high))
-    return f"[{low}, {high}]"
+    return f"[{', '.join(change_ends(ratio_estimate.low, ratio_estimate.high, places))}]"
+
+
+def change_ends(low: float, high: float, places: int) -> tuple[str, str]:
+    """The ends of a ratio's interval as changes in percent; with more decimals where one would read as no change."""
+    nearest = 100 * min(abs(low - 1), abs(high - 1))
+    while low > 1 or high < 1:
+        if places == _MOST_PLACES or round(nearest, places):
+            break
+        places += 1
+    return signed((low - 1) * 100, places), signed((high - 1) * 100, places)
 
 
 def with_bounds(ratio_estimate: Estimate) -> str:

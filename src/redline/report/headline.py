@@ -122,7 +122,7 @@ def _bounds(comparison: Comparison) -> str:
     if ratio is None or ratio.low is None or ratio.high is None or ratio.says_nothing:
         return ""
     places = int(abs(ratio.value - 1) < 0.1)
-    return f"[{', '.join(fmt.signed((end - 1) * 100, places).replace('+', '') for end in (ratio.low, ratio.high))}]"
+    return f"[{', '.join(fmt.change_ends(ratio.low, ratio.high, places))}]".replace("+", "")
 
 
 def _alike(judged: Sequence[_Judged]) -> Iterator[Line]:

@@ -157,3 +157,21 @@ def test_foreign_text_cannot_command_a_terminal() -> None:
 @given(st.text())
 def test_one_line_is_printable(text: str) -> None:
     assert printable(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (1.0003, 1.002, "[+0.03, +0.20]"),
+        (0.9, 0.99996, "[\N{MINUS SIGN}10.000, \N{MINUS SIGN}0.004]"),
+        (0.9997, 1.002, "[0.0, +0.2]"),
+        (1.012, 1.05, "[+1.2, +5.0]"),
+        (1.000_000_01, 1.05, "[0.0000, +5.0000]"),
+    ],
+)
+def test_an_interval_without_0_is_not_printed_with_it(low: float, high: float, shown: str) -> None:
+    assert fmt.change_bounds(Estimate(value=1.01, low=low, high=high, unit="ratio", n=3, method="t")) == shown
+
+
+def test_ends_have_decimals_where_one_alone_would_be_0() -> None:
+    assert fmt.change_ends(1.003, 1.48, 0) == ("+0.3", "+48.0")
