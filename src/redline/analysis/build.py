@@ -175,7 +175,7 @@ def _run_report(run: Run, results: Mapping[str, CellResult]) -> RunReport:
         interrupted=not suite.alone
         and not aborted_by
         and manifest.same is None
-        and (not run.complete or any(duet.is_interrupted for duet in run.duets)),
+        and (not run.complete or any(duet.is_interrupted for duet in (*run.duets, *run.sampled))),
         aborted_by=aborted_by,
         servers=servers_said(suite.variants),
     )

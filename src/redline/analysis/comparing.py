@@ -1,5 +1,6 @@
 """Compare two runs, or a run with its own baselines, and refuse what would say nothing. Pure."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from redline.analysis.build import Built, build
@@ -33,7 +34,8 @@ def compare_within(compared: ComparedRun) -> CompareResult:
             f"run {run.manifest.name} has no baseline to compare with",
             hint="name it in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",
         )
-    name, made = run.manifest.name, compared.built().report
+    built = compared.built()
+    name, made = run.manifest.name, built.report
     return CompareResult(
         base=name,
         other=name,
@@ -41,6 +43,8 @@ def compare_within(compared: ComparedRun) -> CompareResult:
         unmatched=not_run(run.manifest.plan),
         environment_differs=(),
         findings=_findings(made),
+        same="" if made.run.same is None else made.run.same.text,
+        notices=_notices(built),
     )
 
 
@@ -52,6 +56,9 @@ def compare_two(first: ComparedRun, second: ComparedRun, *, anyway: bool) -> Com
     """
     base, other = first.run, second.run
     between = f"{base.manifest.name} and {other.manifest.name}"
+    if same := next((run.manifest.same for run in (base, other) if run.manifest.same is not None), None):
+        hint = "there is no ratio in it: compare runs that measured"
+        raise UsageError(f"{between}: in one of them nothing was measured, since {same.text}", hint=hint)
     alone = [run for run in (base, other) if not run.manifest.plan.trials]
     if len(alone) == 1:
         raise UsageError(
@@ -81,7 +88,24 @@ def compare_two(first: ComparedRun, second: ComparedRun, *, anyway: bool) -> Com
         environment_grave=tuple(map(str, differing)),
         by_ratios=bool(alone),
         findings=(*_findings(theirs.report), *_findings(ours.report)),
+        notices=_notices(theirs, ours),
     )
+
+
+def lacks(report: Report) -> Iterator[str]:
+    """Yield what a run lacks of what was planned, or why not all of it is shown."""
+    if report.run.aborted_by:
+        yield f"it was aborted by {report.run.aborted_by}"
+    elif not report.run.complete:
+        yield "it is not complete"
+    for lost in report.lost_starts:
+        yield f"{lost.lost} of {lost.made} starts of {lost.cell_ids[-1]} are lost: {lost.reason}"
+    for unread in report.unread:
+        yield f"it cannot be read whole: {unread}"
+
+
+def _notices(*built: Built) -> tuple[str, ...]:
+    return tuple(f"{made.report.run.name}: {text}" for made in built for text in lacks(made.report))
 
 
 def _findings(report: Report) -> tuple[Finding, ...]:

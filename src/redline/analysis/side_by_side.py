@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from redline.analysis.comparing import lacks
 from redline.errors import UsageError
 from redline.model import Comparison, Estimate, Metric, Verdict
 from redline.model.claim import Claim, ClaimResult
@@ -332,6 +333,13 @@ def _notices(
             )
             measured = run.redline or "of an unknown version"
             yield f"{run.label} was measured by Redline {measured}, this is {version}: {how}"
+    for run, one in zip(runs, named, strict=True):
+        if isinstance(one.report, LimitReport):
+            cut = [cell.slug for cell in one.report.cells if cell.ended != "converged"]
+            lacking = [f"the search ended before an answer for {', '.join(cut)}"] if cut else []
+        else:
+            lacking = [*lacks(one.report)]
+        yield from (f"{run.label}: {text}" for text in lacking)
     texts = {
         one.report.suite_text if isinstance(one.report, LimitReport) else one.report.run.suite_text for one in named
     }

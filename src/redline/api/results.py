@@ -240,14 +240,15 @@ class RunResult(BaseResult[Report]):
 
     @property
     def met(self) -> bool:
-        """Whether all objectives are met.
+        """Whether all objectives are met, and no condition of `abort_when` ended a load.
 
         Raises NotKnownError where there are none, one is not known to be met, or a server was not run.
         """
         results = [result for cell in self.cells for result in cell.objectives]
         if not results:
             raise NotKnownError("there is no objective", hint="give one, such as objective='p99 < 50ms'")
-        if any(result.state == "missed" for result in results):
+        aborted = any(trial.aborted_by for cell in self.cells for trial in cell.trials)
+        if aborted or any(result.state == "missed" for result in results):
             return False
         for unknown in (result for result in results if result.state == "not known"):
             raise NotKnownError(

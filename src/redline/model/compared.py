@@ -27,3 +27,5 @@ class CompareResult(Frozen):
         default=(), description="the grave differences: two runs are then compared only with `--anyway`"
     )
     findings: tuple[Finding, ...] = Field(description="findings about the compared cells, of both runs")
+    same: str = omitted_if_default("", "what was built has the same bytes, so that nothing was measured")
+    notices: tuple[str, ...] = omitted_if_default((), "what the runs lack, such as starts that were lost")

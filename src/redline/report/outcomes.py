@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from redline.analysis.compare import was_not_judged
 from redline.document.blocks import Line
-from redline.model import Comparison, Report, Verdict
+from redline.model import CellReport, Comparison, Report, Verdict
 from redline.model.limits import AnyReport, LimitComparison, LimitReport
 from redline.model.run import SameBuilds
 from redline.report.answer import ComparedSentence, level, limit_sentence, sentences
@@ -45,9 +45,7 @@ def _of_run(report: Report) -> Iterator[Outcome]:
             yield Outcome(cell.slug, "result", "unknown", invalid_reason(cell))
         elif cell.role == "subject" and not report.comparisons:
             yield Outcome(cell.slug, "result", "passed", level(cell))
-        for result in cell.objectives:
-            state = _STATES[result.state]
-            yield Outcome(cell.slug, result.objective.text, state, _plain(objective_line(result)))
+        yield from _of_conditions(cell)
     if report.run.aborted_by:
         yield Outcome(report.run.suite, "abort_when", "failed", f"aborted by {report.run.aborted_by}")
     for skipped in report.skipped:
@@ -55,6 +53,16 @@ def _of_run(report: Report) -> Iterator[Outcome]:
     for lost in report.lost_starts if report.run.alone else ():  # without trials, its comparisons say so
         known: State = "unknown" if lost.all else "passed"
         yield Outcome(lost_name(lost), "starts", known, f"{lost.lost} of {lost.made} starts are lost: {lost.reason}")
+
+
+def _of_conditions(cell: CellReport) -> Iterator[Outcome]:
+    """Yield the conditions that ended trials, and the objectives."""
+    for rule in dict.fromkeys(trial.aborted_by for trial in cell.trials if trial.aborted_by):
+        if cell.role == "subject":
+            yield Outcome(cell.slug, "abort_when", "failed", f"a trial was aborted by {rule}")
+    for result in cell.objectives:
+        state = _STATES[result.state]
+        yield Outcome(cell.slug, result.objective.text, state, _plain(objective_line(result)))
 
 
 def _same(same: SameBuilds) -> Outcome:

@@ -48,7 +48,8 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
     StoreError, and DriveError for that failure.
     """
     given_up = _run_rounds(plan, store, executor, listener, decide)
-    done = store.positions()
+    cut = {made.position for made in store.sampled(plan) if made.is_interrupted}
+    done = store.positions() - cut
     for recording in executor.execute([trial for trial in plan.profiled if trial.position not in done]):
         assert isinstance(recording, Recording), "no duet is profiled"
         cell = plan.cells[recording.cell_id]
@@ -78,6 +79,11 @@ def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: Trial
                 store.save_enough(known)
         if known is not None and round_ >= known.rounds:
             return False
+        # A session may have been cut off after the last recording of a round, before it asked what to repeat.
+        is_last = not done & {step.position for step in plan.steps if step.round > round_}
+        if not left and is_last and (left := repeats.of_round(steps)):
+            listener.repeated(left)
+            kept.forget(left)
         while left:
             for recording in executor.execute(left):
                 kept.keep(recording)

@@ -299,14 +299,14 @@ def middle_shift(ours: Floats, theirs: Floats) -> float:
 def scatter_of(ratio: Estimate, bias: float | None = 0.0) -> float | None:
     """The standard deviation of the log ratio between rounds, from the interval over `n` rounds.
 
-    None if the interval rests on hosts or builds, which more rounds do not narrow, or as much on its `bias`.
+    None if the interval rests on hosts or builds, which more rounds do not narrow, or on its `bias` alone.
     """
     if ratio.low is None or ratio.high is None or ratio.low <= 0 or ratio.n < 2:
         return None
     if bias is None or ratio.method.startswith((METHOD_HOSTS, METHOD_BUILDS)):
         return None
     half = math.log(ratio.high / ratio.low) / 2 - bias
-    if half <= bias:
+    if half <= 0:
         return None
     return half * math.sqrt(ratio.n) / _t(ratio.n)
 

@@ -170,6 +170,10 @@ class RunStore:
         """The same; one that cannot be used has failed, and its failure says why."""
         return self._duets_in("duets", plan.duets)
 
+    def sampled(self, plan: Plan) -> tuple[DuetRecording, ...]:
+        """The recordings of duets with profilers so far, as `duets_said` reads them."""
+        return self._duets_in("sampled", plan.sampled)
+
     def _duets_in(self, folder: str, duets: Sequence[PlannedDuet]) -> tuple[DuetRecording, ...]:
         planned, files = {duet.position: duet for duet in duets}, self._files(folder)
         return tuple(duet_of(file, planned[position]) for position, file in files.items() if position in planned)
@@ -334,7 +338,7 @@ class RunStore:
             recordings=StoredRecordings(kept, lambda position: trial_of(files[position], planned[position])),
             duets=self.duets_said(plan),
             profiled=self.profiled(plan),
-            sampled=self._duets_in("sampled", plan.sampled),
+            sampled=self.sampled(plan),
             profiles=StoredProfiles(self.stacks, lambda: load_libraries(*_catalogues_of(plan))),
             enough=_if_readable(self.enough, unread, None),
             repeated=self.repeated(),

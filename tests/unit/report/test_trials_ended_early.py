@@ -41,6 +41,18 @@ def cell_of(report: Report) -> CellReport:
     return next(cell for cell in report.cells if cell.server == "rust.hyper")
 
 
+def test_a_trial_that_a_condition_ended_fails_in_every_medium() -> None:
+    report = report_of(GOOD, trials=3)
+    cell = cell_of(report)
+    aborted = cell.trials[-1].model_copy(update={"aborted_by": "p99 > 1s for 10s"})
+    cut = cell.model_copy(update={"trials": (*cell.trials[:-1], aborted)})
+    report = report.model_copy(update={"cells": tuple(cut if one is cell else one for one in report.cells)})
+    said = [one for one in outcomes(report) if one.name == "abort_when"]
+    assert [(one.state, one.text) for one in said] == [("failed", "a trial was aborted by p99 > 1s for 10s")]
+    assert not RunResult(report, None).met
+    assert RunResult(report_of(GOOD, trials=3), None).met
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_numbers_of_whole_trials_stay_with_their_number(ending: str) -> None:
     report = report_of(ENDINGS[ending])

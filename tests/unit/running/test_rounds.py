@@ -17,6 +17,7 @@ from redline.storage.runs import RunStore
 from tests.fakes.compared import compared_run, with_a_further_duet
 from tests.fakes.plugins import QuietListener
 from tests.fakes.recordings import simulated_run
+from tests.unit.profiles.test_why import sampled_run
 
 RUN = simulated_run(trials=2)
 PLAN = RUN.manifest.plan
@@ -251,17 +252,37 @@ def test_repetitions_have_a_budget_that_a_resumed_session_keeps(tmp_path: Path) 
     assert len(store.repeated()) == len(listener.again) + len(more.again) <= budget
 
 
-def test_a_session_cut_off_before_it_repeats_does_so_when_it_is_resumed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lacks", [1, 0])
+def test_a_session_cut_off_before_it_repeats_does_so_when_it_is_resumed(tmp_path: Path, lacks: int) -> None:
+    """Also if its round was whole, and it was about to ask what to repeat."""
     first = [trial for trial in PLAN.trials if trial.round == 0]
     stolen = next(trial.position for trial in first if PLAN.cells[trial.cell_id].role == "subject")
     store, executor = RunStore(tmp_path / "run"), Stealing(RUN, stolen)
     store.create(RUN.manifest)
-    for recording in executor.execute(first[:-1]):
+    for recording in executor.execute(first[: len(first) - lacks]):
         assert isinstance(recording, Recording)
         store.save(recording, PLAN.cells[recording.cell_id])
     listener = QuietListener()
     run_trials(PLAN, store, ReplayExecutor(RUN), listener, never)
     assert stolen in listener.again
+
+
+def test_a_sampled_start_that_was_interrupted_is_made_again(tmp_path: Path) -> None:
+    run = sampled_run()
+    plan, store = run.manifest.plan, RunStore(tmp_path / "run")
+    store.create(run.manifest)
+    cut = run.sampled[1]
+    assert cut.traffic is not None
+    traffic = cut.traffic.model_copy(update={"ended": "interrupted"})
+    interrupted = cut.model_copy(update={"traffic": traffic})
+    made = (*run.duets, run.sampled[0], interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_trials(plan, store, ReplayExecutor(run.model_copy(update={"duets": made})), QuietListener(), never)
+    assert build_report(store.run()).run.interrupted
+    executor = ReplayExecutor(run.model_copy(update={"duets": run.sampled}))
+    run_trials(plan, store, executor, QuietListener(), never)
+    assert executor.asked == [duet.position for duet in plan.sampled[1:]]
+    assert not build_report(store.run()).run.interrupted
 
 
 def compared_with_two(*failing: str) -> Run:

@@ -16,7 +16,7 @@ from redline.analysis import build_report
 from redline.api.results import RunResult
 from redline.cli.command_line import app
 from redline.cli.experiment import exit_code, search_exit_code
-from redline.errors import LaunchError, NotKnownError
+from redline.errors import LaunchError, NotKnownError, UsageError
 from redline.launching import checkouts
 from redline.launching.checkouts import differences
 from redline.limits.report import limit_report
@@ -369,6 +369,30 @@ def test_a_history_goes_on_over_such_runs(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["history", ".", "--format", "md"])
     assert done.exit_code == 0, done.output
+    gated = CliRunner().invoke(app, ["history", ".", "--fail-on", "regression"])
+    assert gated.exit_code == 0, (gated.output, gated.exception)
+
+
+def test_a_comparison_of_such_a_run_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    store = kept(tmp_path / "run", reported())
+    done = CliRunner().invoke(app, ["compare", str(store.folder), "--fail-on", "slower"])
+    assert done.exit_code == 0, done.exception
+    assert "note: main and this pull request build the same bytes: nothing to compare" in done.stderr
+
+
+def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
+    store = kept(tmp_path / "run", compared_run(starts=1))
+    done = CliRunner().invoke(app, ["compare", str(store.folder), f"{store.folder}/"])
+    assert isinstance(done.exception, UsageError)
+    assert "is there twice" in str(done.exception)
+
+
+def test_what_a_run_lacks_is_said_beside_a_comparison(tmp_path: Path) -> None:
+    run = compared_run(starts=4)
+    store = kept(tmp_path / "run", run.model_copy(update={"duets": run.duets[:3]}))
+    done = CliRunner().invoke(app, ["compare", str(store.folder)])
+    assert "warn: " in done.stderr
+    assert "it is not complete" in done.stderr
 
 
 def test_a_search_of_two_revisions_with_the_same_bytes_says_so_and_searches_nothing() -> None:

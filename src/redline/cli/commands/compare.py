@@ -30,6 +30,9 @@ def execute(flags: CompareFlags) -> None:
             )
     if flags.anyway and not flags.other:
         raise UsageError("--anyway is about two runs", hint="leave it out, or name the other run")
+    if flags.other and flags.other.resolve() == flags.run.resolve():
+        hint = f"name two runs; this one against its own baseline: redline compare {flags.run}"
+        raise UsageError(f"{flags.run} is there twice", hint=hint)
     base = _compared(flags.run)
     result = compare_two(base, _compared(flags.other), anyway=flags.anyway) if flags.other else compare_within(base)
     if flags.json:
@@ -51,6 +54,8 @@ def _compared(folder: Path) -> ComparedRun:
 
 def _warn(result: CompareResult) -> None:
     """Print findings, and differences between the environments, on stderr."""
+    for line in filter(None, (result.same, *result.notices)):
+        sys.stderr.write(f"{Grade.WARN if line in result.notices else Grade.NOTE}: {line}\n")
     for line in (*result.unmatched, *result.environment_differs):
         grade = Grade.WARN if line in result.environment_grave else Grade.NOTE
         sys.stderr.write(f"{grade}: {line}\n")
@@ -64,6 +69,8 @@ def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
 
     Only primary comparisons have verdicts; a described comparison fails nothing.
     """
+    if result.same:
+        return
     primary = [comparison for comparison in result.comparisons if comparison.primary]
     if unwanted(primary, fail_on):
         raise typer.Exit(exits.MISSED)

@@ -36,7 +36,7 @@ from redline.cli.targets import check_targets
 from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
 from redline.entry_points import extra
-from redline.errors import DriveError, StoreError, UsageError
+from redline.errors import DriveError, RedlineError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.launching.variables import check_variables
 from redline.lazily import dataclass
@@ -200,7 +200,7 @@ class Loaded:
     cell: "CellReport"
     result: "LoadResult"
     report: "Report | None"
-    unlogged: StoreError | None = None
+    unlogged: RedlineError | None = None
 
 
 def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loaded:
@@ -247,7 +247,7 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
     if log is not None and raw is not None:
         try:
             log.write(Path(raw), recording, cell, outputs.console)
-        except StoreError as error:
+        except RedlineError as error:
             unlogged = error
     facts = judged.load_facts
     if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):

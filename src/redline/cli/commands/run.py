@@ -22,6 +22,7 @@ from redline.cli.session_view import SessionView
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import Meter, metered
 from redline.cli.turns import turn_of
+from redline.errors import UsageError
 from redline.launching.variables import check_variables
 from redline.model import Suite, Verdict
 from redline.quantities import parse_duration
@@ -97,6 +98,9 @@ def created_of(
 def _output(flags: RunFlags, kept: Destination, meter: Meter | None) -> Output:
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     form, brief = "json" if flags.json else None, not flags.verbose
+    if flags.on is not None and flags.wait_quiet is not None:
+        hint = "leave one out: hosts are not waited for"
+        raise UsageError("--wait-quiet looks at this machine, and --on measures on others", hint=hint)
     with naming(part("wait_quiet")):
         quiet = None if flags.wait_quiet is None else Quiet(parse_duration(flags.wait_quiet) / 1e9)
     with naming(part("more")):
