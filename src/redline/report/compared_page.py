@@ -22,7 +22,11 @@ def compared_page(result: CompareResult, notices: tuple[Line, ...] = ()) -> Page
             BY_RATIOS if result.by_ratios else "each a run of its own: trials are not paired",
             "intervals hold the true value with 95% confidence",
         ),
-        notices=(*(grave if result.environment_grave else ()), *notices, *result.notices),
+        notices=(
+            *(grave if result.environment_grave else ()),
+            *notices,
+            *(line((f"! {text}", Grade.WARN)) for text in result.notices),
+        ),
         footer="Two runs differ by all that changed between them, the machine included. What is compared in a single "
         "run, or better in a duet, differs by the servers alone.",
     )
