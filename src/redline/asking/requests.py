@@ -37,7 +37,7 @@ from redline.suite import Catalogue, read_body, read_data, referenced_files
 from redline.suite.project import Project, has_journey
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, is_websocket, read_url
 from redline.suite.validate.checking import suggest
-from redline.suite.validate.referenced_files import Files
+from redline.suite.validate.referenced_files import Files, with_server_files
 from redline.wording import part
 
 REQUEST = "requests"
@@ -512,7 +512,10 @@ def placed_here(ask: RequestAsk) -> Placed:
 
 
 def referenced(ask: LoadAsk | ComparisonAsk | SearchAsk, project: Project | None = None) -> Files:
-    """Read the files that are asked for from anywhere, and those of a list or a redline.yaml from its folder."""
+    """Read the files that are asked for from anywhere, and those of a list or a redline.yaml from its folder.
+
+    Servers and loads are always of redline.yaml, whoever has the requests.
+    """
     anywhere = Files(lambda name: read_data(Path(name)), lambda name: read_body(Path(name)))
     names_files = ask.requests
     if project is not None and not describes_requests(ask):
@@ -521,8 +524,18 @@ def referenced(ask: LoadAsk | ComparisonAsk | SearchAsk, project: Project | None
     placed = placed_here(ask)
     named = {placed(str(file)) for file in (ask.cacert, ask.cert, ask.key, ask.replay) if file is not None}
 
+    of_project, own = beside, list[str]()
+
+    def seen(name: str) -> str:
+        own.append(name)
+        return name
+
+    if project is not None:
+        of_project = referenced_files(Path(project.document.file))
+        with_server_files(project.document, seen)
+
     def files(name: str) -> Files:
-        return anywhere if name in named else beside
+        return anywhere if name in named else of_project if name in own else beside
 
     def text(name: str) -> str:
         recorded = ask.recorded if name == TIMES_FILE else None

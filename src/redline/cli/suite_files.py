@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TypeVar
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from redline.asking import places
 from redline.asking.asks import ComparisonAsk, LoadAsk, SearchAsk
 from redline.asking.catalogues import catalogue_of
 from redline.asking.origins import FromRepository
+from redline.asking.project import folder_of
 from redline.asking.ways import Placed
 from redline.asking.written import read_written
 from redline.cli.command_line import TelemetryFlags, TraceFlags
@@ -21,9 +22,10 @@ from redline.cli.declaring import ProgressFlags
 from redline.cli.project_builds import builds_of
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
+from redline.schema.document import Document
 from redline.suite import referenced_files
 from redline.suite.project import Project
-from redline.suite.validate.referenced_files import with_files
+from redline.suite.validate.referenced_files import with_files, with_server_files
 from redline.wording import part
 
 _OUTPUT = ("output", "log", "resume", "fail_on", "form", "json", "stream", "spectrum")
@@ -39,7 +41,7 @@ def write_suite(
     ask: A,
     file: Path,
     project: Project | None,
-    made: Callable[[A, Placed], Mapping[str, object]],
+    made: Callable[[A, Placed, Project | None], Mapping[str, object]],
     console: Console,
     command: Sequence[str] = ("run",),
 ) -> None:
@@ -57,7 +59,9 @@ def write_suite(
         beside = ask.requests.parent
         listed = with_files(ask.listed.document, lambda name: placed(str(beside / name)))
         ask = replace(ask, listed=ask.listed._replace(document=listed))
-    document = made(ask, placed)
+    if project is not None:
+        project = replace(project, document=_relocated(project, placed))
+    document = made(ask, placed, project)
     origins, known = FromRepository(folder).origins(), catalogue_of(document, folder)
     _, text = read_written(document, str(file), referenced_files(file), origins, catalogue=known)
     name, *flags = command
@@ -71,3 +75,13 @@ def write_suite(
         message = f"{file} does not build its servers, as {project.document.file} does: see its first lines"
         console.print(message, style="yellow", soft_wrap=True, highlight=False, markup=False)
     console.print(f"measure it with: {measured_by}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _relocated(project: Project, placed: Placed) -> Document:
+    """What redline.yaml holds, with the names of its files as a suite elsewhere has them."""
+    folder = PurePath(folder_of(project))
+
+    def rename(name: str) -> str:
+        return placed(str(folder / name))
+
+    return with_server_files(with_files(project.document, rename), rename)

@@ -7,13 +7,15 @@ from typer.testing import CliRunner, Result
 
 from redline.asking.catalogues import read_catalogue
 from redline.asking.load import load_suite as suite_of
-from redline.asking.origins import FromRepository
+from redline.asking.origins import FromRepository, read_project_file
+from redline.asking.requests import referenced
 from redline.asking.searching import read_servers_search, read_suites_search
 from redline.cli.command_line import app
 from redline.errors import UsageError
 from redline.suite import Catalogue
 from redline.suite.loading import load_suite
 from tests.fakes import asks
+from tests.fakes.certificates import Certificate
 
 URL = "http://127.0.0.1:1/items"
 COMMAND = "./shop --port {port}"
@@ -198,3 +200,50 @@ def test_scenarios_that_cannot_be_selected_are_refused(words: tuple[str, ...], s
     done = written(*words)
     assert isinstance(done.exception, UsageError)
     assert str(done.exception).startswith(says)
+
+
+PROJECT = """\
+servers:
+  - {name: old, url: "https://127.0.0.1:1", tls: {ca: ca.pem}}
+  - {name: new, url: "https://127.0.0.1:2", tls: {ca: ca.pem}}
+check: {post: /items, body: {file: item.json}, headers: {x-id: "{pick:ids.txt}"}}
+loads: {replayed: {open: {arrivals: {replay: due.txt}, connections: 4}, for: 1s}}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a redline.yaml and all that it names."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    files = {"redline.yaml": PROJECT, "item.json": "{}", "ids.txt": "a\nb\n", "due.txt": "0.1\n0.2\n"}
+    files["ca.pem"] = Certificate(tmp_path).files[0].read_text()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_suite_elsewhere_names_the_files_of_redline_yaml(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    done = CliRunner().invoke(app, ["ab", "--write-suite", "../elsewhere.yaml"])
+    assert done.exit_code == 0, done.exception
+    text = (project.parent / "elsewhere.yaml").read_text()
+    for name in ("ca.pem", "item.json", "ids.txt", "due.txt"):
+        assert f"project/{name}" in text
+    read = load_suite(project.parent / "elsewhere.yaml", Catalogue())
+    assert read.scenarios[0].request.body is not None
+
+
+def test_files_of_servers_are_those_of_redline_yaml_whoever_has_the_requests(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a folder below it with a path of its own, and with a list of requests in another folder."""
+    below = project / "below"
+    below.mkdir()
+    (below / "requests.yaml").write_text("- {name: items, get: /items}\n")
+    monkeypatch.chdir(below)
+    written = read_project_file(project / "redline.yaml")
+    for asked in (asks.load(path="/x"), asks.load(requests=below / "requests.yaml")):
+        files = referenced(asked, written)
+        assert files.text("ca.pem").startswith("-----BEGIN CERTIFICATE")
+        assert files.text("due.txt") == "0.1\n0.2\n"

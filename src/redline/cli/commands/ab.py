@@ -145,7 +145,7 @@ def _write_suite(ask: ComparisonAsk, file: Path, console: Console) -> None:
         raise UsageError("-m selects requests of redline.yaml, all of which belong to the suite", hint=hint)
     project, ends = _project(ask), FromRepository(Path.cwd()).ends
 
-    def made(ask: ComparisonAsk, placed: Placed) -> dict[str, object]:
+    def made(ask: ComparisonAsk, placed: Placed, project: Project | None) -> dict[str, object]:
         named = named_in(ask.targets_named)
         return comparison_document(ask, ends, placed, project, _requests(ask), named)
 

@@ -98,7 +98,7 @@ def _write_suite(flags: LimitFlags, file: Path, console: Console) -> None:
         raise UsageError("-m selects requests of redline.yaml, all of which belong to the suite", hint=hint)
     sets = read_servers_search(ask, here, project).request.terms.sets
 
-    def made(ask: SearchAsk, placed: Placed) -> dict[str, object]:
+    def made(ask: SearchAsk, placed: Placed, project: Project | None) -> dict[str, object]:
         document = search_document(ask, here.ends, placed, project, named_in(ask.targets))
         return document | ({"objective": written_objective(ask, sets)} if ask.objective else {})
 

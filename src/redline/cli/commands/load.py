@@ -146,9 +146,7 @@ def _load_ask(flags: LoadFlags, like: Like | None, console: Console) -> LoadAsk:
 def _write_suite(flags: LoadFlags, like: Like | None, file: Path, console: Console) -> None:
     """Write what flags ask for as a suite. Raises RedlineError."""
     project = project_here() if flags.url is None else None
-    write_suite(
-        _load_ask(flags, like, console), file, project, lambda ask, placed: load_document(ask, placed, project), console
-    )
+    write_suite(_load_ask(flags, like, console), file, project, load_document, console)
 
 
 def _check_printed(flags: LoadFlags) -> None:

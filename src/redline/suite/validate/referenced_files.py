@@ -22,6 +22,7 @@ from redline.suite.request_source import lines_of
 from redline.suite.validate.checking import Sheet
 
 T = TypeVar("T")
+_SERVER_FILES = ("ca", "cert", "key", "replay")
 MOST_TIMES = 200_000
 """The most times of a recording."""
 MOST_ENTRIES = 100_000
@@ -162,7 +163,7 @@ def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:
 
 
 def with_files(document: Document, rename: Callable[[str], str]) -> Document:
-    """Rename the files of bodies and picks in a list of requests or a journey, and of the journey's rows."""
+    """Rename the files of bodies and picks in a list of requests, a journey or a project, and of the journey's rows."""
 
     def renamed(value: Plain) -> Plain:
         if isinstance(value, list):
@@ -172,20 +173,43 @@ def with_files(document: Document, rename: Callable[[str], str]) -> Document:
         return with_picks(value, rename) if isinstance(value, str) else value
 
     value = renamed(document.value)
-    journey = value.get("journey") if isinstance(value, dict) else None
-    lists = [value]
-    if isinstance(journey, dict):
-        lists = [journey.get("once"), journey.get("steps")]
-        rows = journey.get("rows")
-        if isinstance(rows, str):
-            journey["rows"] = rename(rows)
-        elif isinstance(rows, dict) and isinstance(file := rows.get("file"), str):
-            rows["file"] = rename(file)
+    lists = [value, *_lists_of_mapping(value, rename)]
     for request in (request for requests in lists if isinstance(requests, list) for request in requests):
         for body in _bodies_of(request):
             if isinstance(body, dict) and isinstance(file := body.get("file"), str):
                 body["file"] = rename(file)
     return replace(document, value=value)
+
+
+def _lists_of_mapping(value: Plain, rename: Callable[[str], str]) -> list[Plain]:
+    """The lists of requests of a project or a journey, whose rows are renamed."""
+    if not isinstance(value, dict):
+        return []
+    journey = value.get("journey")
+    if not isinstance(journey, dict):
+        return [value.get("requests"), [value.get("check")]]
+    rows = journey.get("rows")
+    if isinstance(rows, str):
+        journey["rows"] = rename(rows)
+    elif isinstance(rows, dict) and isinstance(file := rows.get("file"), str):
+        rows["file"] = rename(file)
+    return [journey.get("once"), journey.get("steps")]
+
+
+def with_server_files(document: Document, rename: Callable[[str], str]) -> Document:
+    """Rename the files of TLS of a project's servers, and of due times of its loads."""
+
+    def renamed(value: Plain, key: str = "") -> Plain:
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        if isinstance(value, dict):
+            return {name: renamed(item, name) for name, item in value.items()}
+        return rename(value) if isinstance(value, str) and key in _SERVER_FILES else value
+
+    if not isinstance(document.value, dict):
+        return document
+    parts = {key: renamed(value) for key, value in document.value.items() if key in ("servers", "tls", "loads")}
+    return replace(document, value={**document.value, **parts})
 
 
 def _bodies_of(request: Plain) -> list[Plain]:
