@@ -192,7 +192,7 @@ def shares_around(q: float, slices: int) -> tuple[float, float]:
 def _huber(differences: Floats, values: Floats, lengths: Ints) -> Floats:
     """Fit coefficients of `differences` to `values`: by least squares for usual values, robustly for the others.
 
-    Parts x rows x columns, parts x rows; gives parts x columns. Of a part count the first rows, so many as its length.
+    Parts x rows x columns, parts x rows; gives parts x columns. The first rows of a part count, as many as its length.
     """
     beyond = np.arange(values.shape[1]) >= lengths[:, np.newaxis]
     parts, middle = np.arange(len(values)), ((lengths - 1) // 2, lengths // 2)
