@@ -118,7 +118,7 @@ def test_ctrl_c_in_the_first_part_keeps_what_was_measured_and_resume_continues(r
     assert (redline.folder / "out" / "capacity" / "report.html").exists()
     redline("report", "out").refused(1, "no further than its capacity", "--resume out", "redline report out/capacity")
     redline("run", suite, "-o", "out").refused(2, "out already holds a run", "--resume out")
-    done = redline("run", "--resume", "out", "--json")
+    done = redline("run", "--resume", "out", "--fail-on", "slower", "--json")
     assert "Traceback" not in done.err
     assert stored(redline, "out/capacity").complete
     assert stored(redline, "out/capacity").recordings[: len(kept)] == kept

@@ -111,7 +111,7 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         how = f"{places.own_name()} run --resume {session.store.folder} {part('more', more)}"
         text = f"{known_text(outcome.undecided, 0)}: {how}"
         console.print(text, soft_wrap=True, highlight=False, markup=False)
-    missing = compare.not_run(session.store.manifest().plan) if output.fail_on else ()
+    missing = compare.not_run(stores[-1].manifest().plan) if output.fail_on else ()
     _exit(exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on, missing))
 
 
@@ -153,13 +153,13 @@ def finish_resumed(
     """Resume the experiment of any kind in a folder, up to a number of trials or for a longer time."""
     view = SessionView(console, output.meter)
     if output.more_ns:
-        check_compares(RunStore(folder).manifest().plan.suite, folder, output)
+        check_compares(running.stored_suite(folder), folder, output)
     workplace.take_turn()
     session = running.resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, running.SearchSession):
         finish_search(session, output, view, console)
     else:
-        check_compares(session.store.manifest().plan.suite, folder, output)
+        check_compares(running.stored_suite(folder), folder, output)
         finish(session, output, console)
 
 

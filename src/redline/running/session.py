@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from redline import analysis, running
-from redline.errors import RedlineError, StoreError, UsageError
+from redline.errors import RedlineError, TakenError, UsageError
 from redline.lazily import LateModule, late
 from redline.model import (
     Cell,
@@ -131,13 +131,14 @@ class RunSession:
         store, first = RunStore(folder), capacity_store(folder)
         store.check_free()
         if first.exists:
-            raise StoreError(f"{folder} already holds a run", hint=f"resume it with: redline run --resume {folder}")
+            hint = f"resume it with: redline run --resume {folder}; or choose another with {part('keep', 'DIR')}"
+            raise TakenError(f"{folder} already holds a run", hint=hint)
         built = build_all(suite, bench.tools.launcher, listener, tells=False)
         unavailable = built.unavailable
         if capacity_loads(suite):
-            plan, part = make_capacity_plan(suite, unavailable), first
+            plan, place = make_capacity_plan(suite, unavailable), first
         else:
-            plan, part = _profilable(make_plan(suite, unavailable, Capacities()), bench, listener), store
+            plan, place = _profilable(make_plan(suite, unavailable, Capacities()), bench, listener), store
         is_own = all(variant.is_own for variant in suite.variants)  # `redline list` does not know them
         if not plan.steps and built.failures and (is_own or not suite.alone):
             shown, *others = built.failures
@@ -145,13 +146,13 @@ class RunSession:
             raise built.failures[shown]
         listener.built(built)
         check_left(plan, "run", "`redline list` says what can be built here")
-        name = folder.resolve().name if part is store else f"{folder.resolve().name}/{first.folder.name}"
+        name = folder.resolve().name if place is store else f"{folder.resolve().name}/{first.folder.name}"
         manifest = new_manifest(name, source, plan, bench)
         if source.kind == "comparison" and not bench.pairs:
             manifest = manifest.of_same_builds(same_builds(plan, built, bench.tools))
         if plan.suite.why:
             manifest = manifest.of_range(touched.touched_in(plan))
-        part.create(manifest, source.kept)
+        place.create(manifest, source.kept)
         return cls(store, bench, unavailable, listener)
 
     @classmethod
@@ -341,6 +342,12 @@ def build_all(
     if tells:
         listener.built(outcome)
     return outcome
+
+
+def stored_suite(folder: Path) -> Suite:
+    """The suite of a stored run, of which only the capacity may have been planned. Raises StoreError."""
+    store, first = RunStore(folder), capacity_store(folder)
+    return (first if first.exists and not store.exists else store).manifest().plan.suite
 
 
 def extend(store: RunStore, trials: int) -> None:

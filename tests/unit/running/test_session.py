@@ -30,6 +30,7 @@ from redline.running.session import (
     leave_cores,
     refuse_other_hosts,
     refuse_other_machine,
+    stored_suite,
 )
 from redline.storage.runs import RunStore, capacity_store
 from redline.suite import make_plan
@@ -167,7 +168,9 @@ def test_a_folder_with_a_capacity_is_not_begun_again(tmp_path: Path) -> None:
     capacity_store(tmp_path / "run").create(RUN.manifest)
     with pytest.raises(StoreError) as raised:
         created(tmp_path / "run", Listener(), Launcher([]))
-    assert raised.value.hint == f"resume it with: redline run --resume {tmp_path / 'run'}"
+    assert raised.value.exit_code == 2
+    assert f"resume it with: redline run --resume {tmp_path / 'run'};" in str(raised.value.hint)
+    assert stored_suite(tmp_path / "run") == RUN.manifest.plan.suite
 
 
 def resumed(store: RunStore, listener: Listener, launcher: Launcher, **more: int) -> RunSession:
