@@ -40,6 +40,7 @@ from redline.model import (
 )
 from redline.model.duet import TargetTraffic
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
+from redline.model.hdr import PRECISION
 from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts, shares_around
 from redline.stats.late_reads import ends_ns
@@ -50,6 +51,15 @@ from redline.wording import part
 
 def _quantile(metric: Metric) -> float:
     return MESSAGE_QUANTILES[metric][1] if metric in MESSAGE_QUANTILES else QUANTILE_OF[metric]
+
+
+def _resolution(metric: Metric, contrast: Floats) -> float:
+    """The relative step of a metric's contrast: a percentile lies anywhere in its histogram's slot."""
+    return 0.0 if metric in OF_SLICE else _resolution_of_quantiles(contrast)
+
+
+def _resolution_of_quantiles(contrast: Floats) -> float:
+    return PRECISION * float(np.linalg.norm(contrast))
 
 
 def _times(target: TargetTraffic, metric: Metric) -> Histogram | None:
@@ -155,7 +165,8 @@ class Duet:
                 of_baseline += [made[BASELINE], made[-1]]
         if len(ratios) < FEWEST_TRIALS:
             return None
-        return replace(over_starts(ratios), bias=self._to_come + self._moved(of_baseline, q))
+        ratio = over_starts(ratios, resolution=_resolution_of_quantiles(contrast))
+        return replace(ratio, bias=self._to_come + self._moved(of_baseline, q))
 
     def _moved(self, of_baseline: Sequence[Histogram], q: float) -> float:
         """How far other work may have moved a percentile, as a logarithm; 0 where it took little of the machine."""
@@ -215,7 +226,8 @@ class Duet:
     def logs(self, metric: Metric) -> LogRatios:
         """The log ratios of all starts that have the metric."""
         starts = self._of_starts(metric, self._against_baseline)
-        return LogRatios(np.array([start.value for start in starts if start is not None]))
+        logs = np.array([start.value for start in starts if start is not None])
+        return LogRatios(logs, _resolution(metric, self._against_baseline))
 
     @property
     def attached(self) -> bool:
@@ -264,14 +276,14 @@ class Duet:
         return len(traffic_of(self.starts[0]).targets)
 
     def _contrast(self, metric: Metric, contrast: Floats) -> LogRatio | None:
-        return self._over_starts(self._of_starts(metric, contrast))
+        return self._over_starts(self._of_starts(metric, contrast), _resolution(metric, contrast))
 
-    def _over_starts(self, ratios: Sequence[StartRatio | None]) -> LogRatio | None:
+    def _over_starts(self, ratios: Sequence[StartRatio | None], resolution: float = 0.0) -> LogRatio | None:
         of_starts = zip(ratios, self.starts, strict=True)
         known = [(ratio, start) for ratio, start in of_starts if ratio is not None]
         hosts = [start.host for _, start in known if start.host]
         builds = [str(facts.build_number) for _, start in known if start.servers and (facts := start.servers[BASELINE])]
-        return over_starts([ratio for ratio, _ in known], hosts, builds) if known else None
+        return over_starts([ratio for ratio, _ in known], hosts, builds, resolution) if known else None
 
     def _of_starts(self, metric: Metric, contrast: Floats) -> list[StartRatio | None]:
         """The ratio of every start; None for a start that is left out or in which a server has no value.

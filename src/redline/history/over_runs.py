@@ -398,5 +398,6 @@ def _skipped(cell: Sight, later: Mapping[int, SeenRun]) -> dict[int, Level | str
 def _pooled(levels: Sequence[Level], metric: Metric) -> Estimate:
     sample = pooled([level.sample for level in levels])
     if isinstance(sample, LogRatios):
-        return over_starts([StartRatio(log, None) for log in sample.logs]).contrast.ratio
+        starts = [StartRatio(log, None) for log in sample.logs]
+        return over_starts(starts, resolution=sample.resolution).contrast.ratio
     return estimate(sample, metric)

@@ -41,6 +41,7 @@ class LogRatio:
     `starts_sd`: the standard deviation of the starts' values, None for a single start. `batch_se`: the standard error
     of a start's value from its batches, None for too few. `hosts`, `builds`: the spread over several. `bias`: how far
     the ratio may be off because servers were not warm, or because other work disturbed some of the requests.
+    `resolution`: the relative step of the ratio; 0 if it is continuous.
     """
 
     value: float
@@ -50,6 +51,7 @@ class LogRatio:
     hosts: Spread | None = None
     bias: float = 0.0
     builds: Spread | None = None
+    resolution: float = 0.0
 
     @property
     def spreads(self) -> dict[str, Spread]:
@@ -68,7 +70,7 @@ class LogRatio:
     @property
     def contrast(self) -> Contrast:
         """The ratio with its interval, and the spreads for tests of it."""
-        return contrast_of(math.exp(self.value), self.spreads, self.starts, bias=self.bias)
+        return contrast_of(math.exp(self.value), self.spreads, self.starts, self.resolution, self.bias)
 
     def over(self, other: "LogRatio") -> Contrast:
         """The ratio of two ratios to the same baseline, which were measured at different times.
@@ -86,7 +88,8 @@ class LogRatio:
         whole = known.get(METHOD_STARTS) is not None
         spreads = {f"{name}, of two runs": spread for name, spread in known.items() if spread is not None and whole}
         starts, bias = min(self.starts, other.starts), self.bias + other.bias
-        return contrast_of(math.exp(self.value - other.value), spreads, starts, bias=bias)
+        resolution = math.hypot(self.resolution, other.resolution)
+        return contrast_of(math.exp(self.value - other.value), spreads, starts, resolution, bias)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -220,11 +223,16 @@ def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:
     return np.asarray(np.linalg.solve(normal, weighted @ values[..., np.newaxis])[..., 0])
 
 
-def over_starts(starts: Sequence[StartRatio], hosts: Sequence[str] = (), builds: Sequence[str] = ()) -> LogRatio:
-    """The ratio over all starts, at least one; `hosts` and `builds` are those of the starts, if there are several."""
+def over_starts(
+    starts: Sequence[StartRatio], hosts: Sequence[str] = (), builds: Sequence[str] = (), resolution: float = 0.0
+) -> LogRatio:
+    """The ratio over all starts, at least one; `hosts` and `builds` are those of the starts, if there are several.
+
+    `resolution` as in `LogRatio`.
+    """
     values = np.array([start.value for start in starts])
     errors = [start.standard_error for start in starts if start.standard_error is not None]
     within = math.sqrt(float(np.mean(np.square(errors)))) if errors else None
     between = float(values.std(ddof=1)) if len(values) >= 2 else None
     of_hosts, of_builds = over_groups(values, hosts), over_groups(values, builds)
-    return LogRatio(float(values.mean()), len(values), between, within, of_hosts, builds=of_builds)
+    return LogRatio(float(values.mean()), len(values), between, within, of_hosts, 0.0, of_builds, resolution)

@@ -419,10 +419,8 @@ class _SeveralQuantiles:
 class LogRatios(Sample):
     """The log ratios of two servers in fresh starts of a duet; the statistic is the geometric mean of the ratios."""
 
-    resolution = 0.0
-
-    def __init__(self, logs: Floats) -> None:
-        self.logs = logs
+    def __init__(self, logs: Floats, resolution: float = 0.0) -> None:
+        self.logs, self.resolution = logs, resolution
         self.n = len(logs)
 
     def at(self, weights: Floats) -> Floats:
@@ -436,9 +434,9 @@ def pooled(samples: Sequence[Sample]) -> Sample:
 
     Raises TypeError for samples of different kinds.
     """
-    starts = [sample.logs for sample in samples if isinstance(sample, LogRatios)]
+    starts = [sample for sample in samples if isinstance(sample, LogRatios)]
     if len(starts) == len(samples):
-        return LogRatios(np.concatenate(starts))
+        return LogRatios(np.concatenate([sample.logs for sample in starts]), max(one.resolution for one in starts))
     ratios = [sample for sample in samples if isinstance(sample, Ratios)]
     if len(ratios) == len(samples):
         over = np.concatenate([ratio.over for ratio in ratios])

@@ -16,6 +16,8 @@ from redline.analysis.unanswered import nothing_due
 from redline.findings.starts import failing, is_whole
 from redline.model import DuetRecording, DuetSlice, Grade, Load, Metric, Open, Outcomes, Verdict
 from redline.model.failures import FirstFailure
+from redline.model.hdr import PRECISION
+from redline.stats.distributions import t_quantile
 from redline.stats.duets import Slices, StartRatio, over_starts
 from tests.fakes.compared import ComparedStarts, compared_run, compared_starts
 from tests.fakes.duets import simulated_duet
@@ -47,6 +49,17 @@ def test_equal_servers_are_alike() -> None:
     report = judged(cost=1.0)
     assert report.verdict is Verdict.EQUIVALENT
     assert report.findings == ()
+
+
+def test_a_percentile_is_known_no_better_than_its_histogram_holds_it() -> None:
+    """It lies anywhere in a slot of a thousandth, in each of three copies, however much starts agree."""
+    alike = [duet(0, cost=1.0).model_copy(update={"round": number}) for number in range(4)]
+    ratio = compared_starts(alike).in_metric(Metric.P50).ratio
+    assert ratio is not None
+    assert ratio.low is not None
+    assert ratio.high is not None
+    reach = t_quantile(0.975, 3) * PRECISION * math.sqrt(1.5 / 12)
+    assert math.log(ratio.high / ratio.low) == pytest.approx(2 * reach, rel=1e-6)
 
 
 def with_rare_costs(recording: DuetRecording, share: float, times: float) -> DuetRecording:

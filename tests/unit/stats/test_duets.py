@@ -141,6 +141,15 @@ def test_what_starts_differ_by_is_beyond_their_batches() -> None:
     assert LogRatio(0.1, 4, 0.2, None).between_sd is None
 
 
+def test_starts_in_the_same_slot_of_a_histogram_tell_no_more_than_its_width() -> None:
+    alike = over_starts([StartRatio(0.1, None)] * 4, resolution=0.012)
+    reach = t_quantile(0.975, 3) * 0.012 / math.sqrt(12)
+    assert alike.interval == pytest.approx((0.1 - reach, 0.1 + reach))
+    two = alike.over(over_starts([StartRatio(0.0, None)] * 4, resolution=0.005)).ratio
+    assert two.high is not None
+    assert math.log(two.high) - 0.1 == pytest.approx(t_quantile(0.975, 3) * 0.013 / math.sqrt(12))
+
+
 def test_two_ratios_to_the_same_baseline_differ_with_both_spreads() -> None:
     ours, theirs = LogRatio(0.3, 4, 0.2, 0.01, bias=0.01), LogRatio(0.1, 9, 0.3, 0.01, bias=0.02)
     found = ours.over(theirs)
