@@ -34,22 +34,19 @@ static WAS_SIGNALLED: AtomicBool = AtomicBool::new(false);
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let asked = match flags::parse(arguments) {
         Ok(Some(asked)) => asked,
-        Ok(None) => {
-            print!("{}", flags::HELP);
-            return 0;
-        }
+        Ok(None) => return print(flags::HELP, 0),
         Err(error) => return say(&error, 2),
     };
     pass_signals_on();
     match check(&asked).and_then(|()| load(&asked)) {
         Ok((warmed, summary)) => {
             let answer = answer::answer(&asked, warmed, &summary);
-            print!("{}", answer.text);
-            match summary.ended {
+            let code = match summary.ended {
                 Ended::Interrupted => INTERRUPTED,
                 Ended::Deadline => 1,
                 Ended::Complete => answer.is_invalid.into(),
-            }
+            };
+            print(&answer.text, code)
         }
         Err(_) if WAS_SIGNALLED.load(Ordering::Relaxed) => INTERRUPTED,
         Err(error) => say(&error, 1),
@@ -71,8 +68,21 @@ fn pass_signals_on() {
     let _ = thread::Builder::new().name("signals".to_owned()).spawn(pass_on);
 }
 
+/// Print to standard output. Returns the exit code: this one, also where the reader has left, or 1 where it cannot be written.
+fn print(text: &str, code: u8) -> u8 {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let message = format!("the result cannot be printed: {error}");
+            say(&Wrong { message, hint: "print it where there is room".to_owned() }, 1)
+        }
+        _ => code,
+    }
+}
+
 fn say(error: &Wrong, code: u8) -> u8 {
-    eprintln!("redline-engine: {}\n  hint: {}", error.message, error.hint);
+    // Nothing is left to say it with if this fails.
+    let _ = writeln!(io::stderr(), "redline-engine: {}\n  hint: {}", error.message, error.hint);
     code
 }
 
