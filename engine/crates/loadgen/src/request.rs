@@ -55,6 +55,8 @@ pub struct EndedRequest {
     pub written_ns: Option<u64>,
     /// When the first byte of its answer came, when the answer was complete.
     pub first_ns: Option<u64>,
+    /// Its answer is a stream that began.
+    pub has_streamed: bool,
     pub outcome: Outcome,
     /// The status of its answer, when the answer was complete.
     pub status: Option<u16>,
@@ -74,6 +76,7 @@ impl EndedRequest {
             request,
             written_ns,
             first_ns: None,
+            has_streamed: false,
             outcome,
             status: None,
             grpc_status: None,

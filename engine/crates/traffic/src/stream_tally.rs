@@ -13,7 +13,7 @@ pub struct StreamTally {
     pub events: u64,
     /// Times without an event that were too long, in streams of requests that were due in the phase.
     pub stalls: u64,
-    /// From due to the first event.
+    /// From due to the first event, or to the end of a request without one.
     pub first_event: SparseHistogram,
     /// From each event to the next of its stream.
     pub gaps: SparseHistogram,
@@ -83,6 +83,8 @@ pub enum StreamNews {
     Amount(u64),
     /// It has ended.
     Ended(StreamEnded),
+    /// It never began; its request ended so many nanoseconds after it was due.
+    Silent(u64),
 }
 
 /// How a stream has ended.
@@ -107,7 +109,7 @@ impl StreamNews {
         match self {
             Self::Events { is_push, .. } | Self::Stall { is_push } | Self::OpenGap { is_push, .. } => is_push,
             Self::Stated(_) | Self::OffSchedule(_) => true,
-            Self::Begun | Self::Aside(_) | Self::Amount(_) | Self::Ended(_) => false,
+            Self::Begun | Self::Aside(_) | Self::Amount(_) | Self::Ended(_) | Self::Silent(_) => false,
         }
     }
 }
@@ -131,6 +133,7 @@ impl StreamTally {
             StreamNews::OpenGap { ns, .. } => self.gaps.record(ns),
             StreamNews::Aside(_) | StreamNews::Amount(_) => {}
             StreamNews::Ended(ended) => self.count_end(ended),
+            StreamNews::Silent(ns) => self.first_event.record(ns),
             StreamNews::Stated(ns) => self.push.record(u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX)),
             StreamNews::OffSchedule(ns) => self.jitter.record(ns),
             StreamNews::Events { count, since_ns, is_first, blurred, late_ns, .. } => {
@@ -207,6 +210,14 @@ mod tests {
             assert_eq!(StreamNews::OpenGap { ns: 7, is_push }.is_of_its_arrival(), is_push);
         }
         assert!(!StreamNews::Ended(StreamEnded::default()).is_of_its_arrival());
+    }
+
+    #[test]
+    fn a_first_message_that_never_came_is_as_old_as_its_request() {
+        let mut tally = StreamTally::default();
+        tally.count(StreamNews::Silent(5000), true, true);
+        tally.count(StreamNews::Silent(7000), false, true);
+        assert_eq!((tally.first_event.count(), tally.begun), (1, 0));
     }
 
     #[test]

@@ -98,8 +98,12 @@ pub struct EventReader {
     rules: Option<&'static MessageRules>,
     /// The line, or chunk, whose end has not arrived: as much of it as is looked at.
     part: Vec<u8>,
+    /// The bytes of it that are not.
+    part_cut: u64,
     /// The data and the type of the present server-sent event, if rules look at them.
     data: Vec<u8>,
+    /// The bytes of its data that are not looked at.
+    data_cut: u64,
     event: Vec<u8>,
     /// What arrived of the present server-sent event.
     arrived: Lines,
@@ -138,13 +142,15 @@ impl EventReader {
             kind,
             rules,
             part: Vec::new(),
+            part_cut: 0,
             data: Vec::new(),
+            data_cut: 0,
             event: Vec::new(),
             arrived: Lines::None,
             after_cr: false,
             is_first_line: true,
             counts: MessageCounts { counted: 0, aside: 0, amount: 0, is_finished: false },
-            values: MessageValues { times: Vec::new(), texts: Vec::new() },
+            values: MessageValues { times: Vec::new(), texts: Vec::new(), error: None },
             first: Vec::new(),
         }
     }
@@ -177,8 +183,8 @@ impl EventReader {
                     self.keep(piece);
                 }
                 if ends {
-                    let chunk = std::mem::take(&mut self.part);
-                    self.message(&chunk);
+                    let (chunk, cut) = self.take_part();
+                    self.message(&chunk, cut);
                     self.part = cleared(chunk);
                 }
             }
@@ -196,8 +202,14 @@ impl EventReader {
     /// Keep a part of a line or chunk.
     fn keep(&mut self, bytes: &[u8]) {
         let most = if self.rules.is_some() { MOST_MESSAGE_BYTES } else { LOOKED_AT };
-        let room = most.saturating_sub(self.part.len());
-        self.part.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let kept = bytes.len().min(most.saturating_sub(self.part.len()));
+        self.part.extend_from_slice(&bytes[..kept]);
+        self.part_cut += (bytes.len() - kept) as u64;
+    }
+
+    /// Take the line or chunk, which is complete, and the number of its bytes that are not looked at.
+    fn take_part(&mut self) -> (Vec<u8>, u64) {
+        (std::mem::take(&mut self.part), std::mem::take(&mut self.part_cut))
     }
 
     fn lines(&mut self, mut piece: &[u8]) {
@@ -215,19 +227,19 @@ impl EventReader {
                 _ => &rest[1..],
             };
             if self.part.is_empty() {
-                self.line(line);
+                self.line(line, 0);
             } else {
                 self.keep(line);
-                let whole = std::mem::take(&mut self.part);
-                self.line(&whole);
+                let (whole, cut) = self.take_part();
+                self.line(&whole, cut);
                 self.part = cleared(whole);
             }
         }
         self.keep(piece);
     }
 
-    /// A line of a server-sent event is complete.
-    fn line(&mut self, line: &[u8]) {
+    /// A line of a server-sent event is complete. `cut`: the bytes behind it, which are not looked at.
+    fn line(&mut self, line: &[u8], cut: u64) {
         let is_first = std::mem::take(&mut self.is_first_line);
         let line = if is_first { line.strip_prefix(&MARK).unwrap_or(line) } else { line };
         if line.is_empty() {
@@ -244,8 +256,9 @@ impl EventReader {
                         self.data.push(b'\n');
                     }
                     let value = value.strip_prefix(b" ").unwrap_or(value);
-                    let room = MOST_MESSAGE_BYTES.saturating_sub(self.data.len());
-                    self.data.extend_from_slice(&value[..value.len().min(room)]);
+                    let kept = value.len().min(MOST_MESSAGE_BYTES.saturating_sub(self.data.len()));
+                    self.data.extend_from_slice(&value[..kept]);
+                    self.data_cut += cut + (value.len() - kept) as u64;
                 }
                 self.arrived = Lines::Data;
                 return;
@@ -267,8 +280,8 @@ impl EventReader {
             Lines::None => {}
             Lines::Other => self.counts.aside += 1,
             Lines::Data => {
-                let data = std::mem::take(&mut self.data);
-                self.message(&data);
+                let (data, cut) = (std::mem::take(&mut self.data), std::mem::take(&mut self.data_cut));
+                self.message(&data, cut);
                 self.data = cleared(data);
             }
         }
@@ -279,11 +292,11 @@ impl EventReader {
         while let Some(end) = memchr(b'\n', piece) {
             let row = &piece[..end];
             if self.part.is_empty() {
-                self.row(row);
+                self.row(row, 0);
             } else {
                 self.keep(row);
-                let whole = std::mem::take(&mut self.part);
-                self.row(&whole);
+                let (whole, cut) = self.take_part();
+                self.row(&whole, cut);
                 self.part = cleared(whole);
             }
             piece = &piece[end + 1..];
@@ -295,19 +308,20 @@ impl EventReader {
         }
     }
 
-    fn row(&mut self, row: &[u8]) {
+    fn row(&mut self, row: &[u8], cut: u64) {
         let Some(from) = row.iter().position(|byte| !is_blank(*byte)) else {
             return;
         };
         let row = &row[from..];
-        self.message(row.strip_suffix(b"\r").unwrap_or(row));
+        self.message(row.strip_suffix(b"\r").unwrap_or(row), cut);
     }
 
-    /// A message is complete.
-    fn message(&mut self, data: &[u8]) {
-        let counts = self.counts.message(self.rules, &self.event, data);
-        if counts && let Some(rules) = self.rules {
-            rules.read(data, &mut self.values);
+    /// A message is complete. `cut`: the bytes behind it, which are not looked at.
+    fn message(&mut self, data: &[u8], cut: u64) {
+        let is_over = self.rules.and_then(|rules| rules.until).is_some_and(|until| self.counts.counted >= until);
+        let counts = self.counts.message(self.rules, &self.event, data, cut);
+        if !is_over && let Some(rules) = self.rules {
+            rules.read(&self.event, data, counts, &mut self.values);
         }
         if !counts && self.counts.counted == 0 && self.first.is_empty() {
             self.first.extend_from_slice(&data[..data.len().min(SHOWN)]);

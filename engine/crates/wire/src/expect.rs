@@ -78,6 +78,7 @@ impl StreamExpect {
                 format!("{} in place of a stream of {}{began}", self.kind.missing(), self.kind.words())
             }
             (Some(seen @ MessageCounts { counted: 0, .. }), Some(rules)) => rules.missing(seen, body),
+            (Some(MessageCounts { counted: 0, .. }), None) => "a stream without a message".to_owned(),
             (Some(seen), _) => format!("a stream that ended after {} of {} events", seen.counted, self.events),
         }
     }

@@ -24,6 +24,8 @@ pub struct MessageRules {
     pub last_data: Vec<Vec<u8>>,
     /// Types of server-sent events that end a conversation.
     pub last_events: Vec<Vec<u8>>,
+    /// Messages that report an error, which makes the conversation wrong.
+    pub errors: Vec<Counts>,
     /// Where each message that counts states the server's time.
     pub timestamp: Option<Timestamp>,
     /// Where each message that counts has a part of the text that is gathered.
@@ -45,6 +47,8 @@ pub struct MessageValues {
     pub times: Vec<MessageTime>,
     /// The parts of the text, if it is gathered.
     pub texts: Vec<MessageText>,
+    /// How the first message begins that reports an error.
+    pub error: Option<String>,
 }
 
 /// Which messages count.
@@ -146,6 +150,11 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// The beginning of a message, as it is shown.
+fn beginning(data: &[u8]) -> String {
+    shown(&data[..data.len().min(MOST_SHOWN)])
+}
+
 fn first_number(places: &[Place], data: &[u8]) -> u64 {
     places.iter().find_map(|place| place.find(data).and_then(scan::number)).unwrap_or(0)
 }
@@ -168,13 +177,18 @@ impl MessageRules {
     /// Whether anything is read in messages.
     #[must_use]
     pub fn read_values(&self) -> bool {
-        self.timestamp.is_some() || self.text.is_some()
+        self.timestamp.is_some() || self.text.is_some() || !self.errors.is_empty()
     }
 
-    /// Read a message that counts.
-    pub(crate) fn read(&self, data: &[u8], values: &mut MessageValues) {
-        values.times.extend(self.time_in(data));
-        values.texts.extend(self.text_in(data));
+    /// Read a message.
+    pub(crate) fn read(&self, event: &[u8], data: &[u8], counts: bool, values: &mut MessageValues) {
+        if values.error.is_none() && self.errors.iter().any(|errors| errors.has(event, data)) {
+            values.error = Some(beginning(data));
+        }
+        if counts {
+            values.times.extend(self.time_in(data));
+            values.texts.extend(self.text_in(data));
+        }
     }
 
     /// The part of the text that a message has; `None` where none is gathered.
@@ -185,33 +199,33 @@ impl MessageRules {
             return Some(Ok(String::from_utf8_lossy(data).into())); // It was cut, and is too long for a text.
         }
         let text = place.string(data).filter(|text| !text.is_empty()).map(Cow::into_owned);
-        Some(text.ok_or_else(|| shown(&data[..data.len().min(MOST_SHOWN)])))
+        Some(text.ok_or_else(|| beginning(data)))
     }
 
     /// The time that a message states; `None` where none is read.
     #[must_use]
     pub fn time_in(&self, data: &[u8]) -> Option<MessageTime> {
         let timestamp = self.timestamp.as_ref()?;
-        Some(timestamp.read(data).ok_or_else(|| shown(&data[..data.len().min(MOST_SHOWN)])))
-    }
-
-    /// Whether messages without a value that counts are wrong: not if all count.
-    #[must_use]
-    pub fn are_needed(&self) -> bool {
-        !matches!(self.counts, Counts::All)
+        Some(timestamp.read(data).ok_or_else(|| beginning(data)))
     }
 
     /// Why a stream without a message that counts is wrong; `first` is the beginning of its first message.
     #[must_use]
     pub fn missing(&self, seen: MessageCounts, first: &[u8]) -> String {
-        let lacked = self.counts.lacked();
         if seen.aside == 0 {
-            return format!("a stream without a message, in place of messages with {lacked}");
+            return format!("a stream without a message, in place of messages with {}", self.counts.lacked());
         }
+        let none = self.none_of(seen.aside);
         if first.is_empty() {
-            return format!("none of {} messages had {lacked}: they have no data, as comments have none", seen.aside);
+            return format!("{none}: they have no data, as comments have none");
         }
-        format!("none of {} messages had {lacked}; the first was {}", seen.aside, shown(first))
+        format!("{none}; the first was {}", shown(first))
+    }
+
+    /// What so many messages lacked, none of which counted.
+    #[must_use]
+    pub fn none_of(&self, messages: u64) -> String {
+        format!("none of {messages} messages had {}", self.counts.lacked())
     }
 }
 
@@ -237,8 +251,9 @@ pub struct MessageCounts {
 }
 
 impl MessageCounts {
-    /// Count a message. `rules`: all count without them. Returns whether it counts.
-    pub fn message(&mut self, rules: Option<&MessageRules>, event: &[u8], data: &[u8]) -> bool {
+    /// Count a message. `rules`: all count without them. `cut`: the bytes behind `data`, which are not looked at. Returns whether
+    /// it counts.
+    pub fn message(&mut self, rules: Option<&MessageRules>, event: &[u8], data: &[u8], cut: u64) -> bool {
         let Some(rules) = rules else {
             self.counted += 1;
             return true;
@@ -256,7 +271,7 @@ impl MessageCounts {
         }
         match &rules.amount {
             Amount::One => {}
-            Amount::Bytes => self.amount += if counts { data.len() as u64 } else { 0 },
+            Amount::Bytes => self.amount += if counts { data.len() as u64 + cut } else { 0 },
             Amount::Each(places) => self.amount += first_number(places, data),
             Amount::Total(places) => self.amount = self.amount.max(first_number(places, data)),
         }

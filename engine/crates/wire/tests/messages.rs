@@ -48,6 +48,42 @@ fn amounts_are_added_or_are_the_most_so_far() {
     assert_eq!(with(Amount::Bytes), lines.iter().map(|line| line.len() as u64).sum::<u64>());
 }
 
+/// However it is cut into pieces.
+#[test]
+fn bytes_are_counted_past_what_is_looked_at() {
+    let content = "x".repeat(2 * 1024 * 1024);
+    let rules = MessageRules { amount: Amount::Bytes, ..MessageRules::default() }.keep();
+    for piece in [content.len() + 9, 100_000] {
+        for (kind, text, amount) in [
+            (EventKind::Ndjson, format!("{content}\n{content}\n1\n"), 2 * content.len() + 1),
+            (EventKind::Sse, format!("data: {content}\ndata: 1\n\n: {content}\ndata: 1\n\n"), content.len() + 3),
+            (EventKind::Chunks, content.clone(), content.len()),
+        ] {
+            let mut reader = EventReader::new(kind, Some(rules));
+            let pieces = text.as_bytes().chunks(piece);
+            let last = pieces.len() - 1;
+            pieces.enumerate().for_each(|(at, piece)| reader.data(piece, at == last));
+            assert_eq!(reader.counts().amount, amount as u64, "{kind:?} in {piece}");
+        }
+    }
+}
+
+#[test]
+fn a_message_that_reports_an_error_is_kept() {
+    let errors = vec![Counts::Json(vec![place("/error")]), Counts::Events(vec![b"error".to_vec()])];
+    let rules = MessageRules { errors, until: Some(3), ..MessageRules::default() }.keep();
+    let first_of = |events: &str| {
+        let mut reader = EventReader::new(EventKind::Sse, Some(rules));
+        reader.data(events.as_bytes(), true);
+        reader.take_values().error
+    };
+    assert_eq!(first_of("data: {\"error\": null}\n\ndata: {\"a\": {\"error\": 1}}\n\n"), None);
+    let error = r#"{"error":{"message":"out of memory"}}"#;
+    assert_eq!(first_of(&format!("data: 1\n\ndata: {error}\n\ndata: {{\"error\":2}}\n\n")), Some(error.to_owned()));
+    assert_eq!(first_of("event: error\ndata: overloaded\n\n"), Some("overloaded".to_owned()));
+    assert_eq!(first_of(&format!("data: 1\n\ndata: 2\n\ndata: 3\n\ndata: {error}\n\n")), None, "it came too late");
+}
+
 #[test]
 fn nothing_is_counted_past_the_last_message_that_counts() {
     let lines = [r#"{"n": 3}"#, r#"{"m": 4}"#, r#"{"n": 5}"#, r#"{"m": 4}"#, r#"{"n": 9}"#, "[DONE]"];

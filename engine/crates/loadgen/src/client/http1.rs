@@ -6,7 +6,7 @@ use redline_wire::{Answer, Heads, MessageRules, ParsedAnswer, StreamSoFar};
 use super::activity::Activity;
 use super::connection::Connection;
 use super::requests::Requests;
-use super::streams::{Fate, untimed};
+use super::streams::Fate;
 use crate::ids::PendingId;
 
 /// The result of reading the answers on a connection.
@@ -34,8 +34,8 @@ pub enum ReadEnd {
     Surplus,
     /// The peer sends no more, but the answer is not complete.
     CutOff,
-    /// A message does not state the time, and should.
-    Untimed(String),
+    /// A message makes the answer wrong, for this reason.
+    Wrong(String),
     Malformed,
 }
 
@@ -67,9 +67,9 @@ pub fn read(
             };
             let is_done = so_far.is_some_and(|so_far| requests.follow(pending, so_far, now_ns, activity));
             if options.messages.is_some_and(MessageRules::read_values)
-                && let Err(first) = requests.read(pending, connection.take_values(), now_ns, activity)
+                && let Err(why) = requests.read(pending, connection.take_values(), now_ns, activity)
             {
-                break ReadEnd::Untimed(untimed(&first));
+                break ReadEnd::Wrong(why);
             }
             if is_done && !matches!(parsed, Ok(Some(_))) {
                 // The rest of the answer does not count.
@@ -139,8 +139,8 @@ pub fn read_end(
     };
     if let Some(so_far) = StreamSoFar::of(&answer) {
         requests.follow(pending, so_far, now_ns, activity);
-        if let Err(first) = requests.read(pending, connection.take_values(), now_ns, activity) {
-            return AnswersRead { any: false, end: ReadEnd::Untimed(untimed(&first)) };
+        if let Err(why) = requests.read(pending, connection.take_values(), now_ns, activity) {
+            return AnswersRead { any: false, end: ReadEnd::Wrong(why) };
         }
     }
     let last = Answer { keep_alive: false, ..answer };

@@ -7,7 +7,7 @@ use redline_wire::Answer;
 use super::activity::Activity;
 use super::connection::Connection;
 use super::requests::Requests;
-use super::streams::{Fate, untimed};
+use super::streams::Fate;
 use crate::first_failures::Cause;
 use crate::ids::PendingId;
 
@@ -34,9 +34,9 @@ pub fn handle(
             Event::Stream { token, so_far, values, is_last } => {
                 any_answer = true;
                 let is_complete = requests.follow(PendingId(token), so_far, now_ns, activity);
-                if let Err(first) = requests.read(PendingId(token), values, now_ns, activity) {
+                if let Err(why) = requests.read(PendingId(token), values, now_ns, activity) {
                     let request = requests.name_of(PendingId(token));
-                    let cause = || Cause::words(untimed(&first)).of(request);
+                    let cause = || Cause::words(why).of(request);
                     activity.failures.note(Outcome::UnexpectedBody, now_ns, cause);
                     if is_last {
                         ended = Some(token);

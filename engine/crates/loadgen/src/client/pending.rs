@@ -16,6 +16,8 @@ pub struct PendingRequest {
     pub written_ns: u64,
     /// When the first byte of an answer came whose end came later; 0 before.
     pub first_ns: u64,
+    /// Its answer is a stream that has begun.
+    pub has_streamed: bool,
     pub connection: ConnectionId,
     /// The index of the request in the job.
     pub request: u32,
@@ -77,6 +79,15 @@ impl PendingRequests {
         }
     }
 
+    /// A stream has begun, whose head was read now and arrived at this time, unless its first byte was read before.
+    pub fn begin_stream(&mut self, pending: PendingId, now_ns: u64, arrived_ns: u64) {
+        let begun = &mut self.all[pending.index()];
+        begun.has_streamed = true;
+        if begun.first_ns == 0 || begun.first_ns == now_ns {
+            begun.first_ns = arrived_ns;
+        }
+    }
+
     /// Remove a request from those that have an age: it never is the oldest again.
     pub fn outlive(&mut self, pending: PendingId) {
         self.leave_ages(pending);
@@ -128,6 +139,7 @@ impl PendingRequests {
             due,
             written_ns,
             first_ns: 0,
+            has_streamed: false,
             connection,
             request,
             older,

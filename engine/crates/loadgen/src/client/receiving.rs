@@ -135,7 +135,7 @@ impl<I: Io> Client<I> {
                 self.cut_off(connection, Outcome::Closed, |carrier| ended_early(carrier.glimpsed()), now_ns, activity);
             }
             ReadEnd::Surplus => self.surplus(connection, now_ns, activity),
-            ReadEnd::Untimed(why) => {
+            ReadEnd::Wrong(why) => {
                 self.fail(connection, Outcome::UnexpectedBody, |_| why.clone(), now_ns, activity);
             }
             // The reason was recorded where the bytes are.
@@ -242,10 +242,11 @@ impl<I: Io> Client<I> {
             }
             websocket::ReadEnd::Closed { why, code } => {
                 self.say_close(connection, code, activity);
-                if self.pool.connection(connection).is_empty() {
+                let Some(pending) = self.pool.connection(connection).first_pending() else {
                     return self.pool.ended_idle(connection, false, now_ns);
-                }
-                self.fail(connection, Outcome::Closed, |_| why, now_ns, activity);
+                };
+                let why = [why, self.requests.came(pending)].join("; ");
+                self.fail(connection, Outcome::Closed, |_| why.trim_end_matches("; ").to_owned(), now_ns, activity);
             }
             websocket::ReadEnd::Broken(rule) => {
                 self.say_close(connection, Some(rule.close_code()), activity);

@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::continuing::Waits;
 use super::pending::{PendingRequest, PendingRequests};
 use super::scenario::{Scenario, Unwritable};
-use super::streams::{EndedStream, Fate, StreamEnd, Streams};
+use super::streams::{EndedStream, Fate, Progress, StreamEnd, Streams};
 use super::websocket::SWITCHING_PROTOCOLS;
 use crate::first_failures::Cause;
 use crate::ids::{ConnectionId, PendingId};
@@ -179,10 +179,11 @@ impl Requests {
     /// The answer to a request is a stream, of which nothing but its head has arrived.
     fn begin_stream(&mut self, pending: PendingId, stream: Stream, status: u16, now_ns: u64, activity: &mut Activity) {
         let PendingRequest { due, request, .. } = *self.pending.get(pending);
-        self.pending.begin(pending, now_ns);
+        let arrived_ns = now_ns.saturating_sub(activity.late_ns.unwrap_or(0));
+        // As its messages, or a head that was read late would come after the first of them.
+        self.pending.begin_stream(pending, now_ns, arrived_ns);
         // The timeout is that of the head: whether a stream takes too long is for its own limits to say.
         self.pending.outlive(pending);
-        let arrived_ns = now_ns.saturating_sub(activity.late_ns.unwrap_or(0));
         self.streams.begin(pending, stream, due.due_ns, status, arrived_ns);
         let news = StreamNews::Begun;
         activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
@@ -191,7 +192,7 @@ impl Requests {
     /// A message was pushed to a user who listens. Returns whether all that count have come.
     ///
     /// # Errors
-    /// When it does not state the time, and should: how it begins.
+    /// That it does not state the time, and should, in words.
     pub fn pushed(
         &mut self,
         pending: PendingId,
@@ -204,7 +205,7 @@ impl Requests {
             return Ok(false);
         };
         so_far.body_length += payload.len() as u64;
-        let counts = so_far.messages.message(rules, b"", payload);
+        let counts = so_far.messages.message(rules, b"", payload, 0);
         let is_complete = self.follow(pending, so_far, now_ns, activity);
         if let Some(rules) = rules.filter(|_| counts) {
             if let Some(text) = rules.text_in(payload) {
@@ -217,10 +218,15 @@ impl Requests {
         Ok(is_complete)
     }
 
+    /// The events of a stream that came, in words; empty where none has begun.
+    pub fn came(&self, pending: PendingId) -> String {
+        self.streams.get(pending).map(Progress::came).unwrap_or_default()
+    }
+
     /// These values were read in messages of a stream: the text in them is gathered for its user.
     ///
     /// # Errors
-    /// How a message begins that does not state the time, and should.
+    /// Why the stream is wrong: a message reports an error, or does not state the time and should.
     pub fn read(
         &mut self,
         pending: PendingId,
@@ -228,7 +234,10 @@ impl Requests {
         now_ns: u64,
         activity: &mut Activity,
     ) -> Result<(), String> {
-        let MessageValues { times, texts } = values;
+        let MessageValues { times, texts, error } = values;
+        if let Some(error) = error {
+            return Err(format!("a message reports an error: {error}"));
+        }
         if !texts.is_empty() {
             self.gather(pending, texts);
         }
@@ -247,7 +256,7 @@ impl Requests {
     /// Messages of a stream state these times of the server's clock.
     ///
     /// # Errors
-    /// How a message begins that states none.
+    /// That a message states none, in words.
     fn stated(
         &self,
         pending: PendingId,
@@ -260,7 +269,10 @@ impl Requests {
         let since_ns = self::now_ns().saturating_sub(now_ns) + activity.late_ns.unwrap_or(0);
         let arrived_ns = i128::from(unix_ns()) - i128::from(since_ns);
         for time in times {
-            let news = StreamNews::Stated(arrived_ns - i128::from(time?));
+            let time = time.map_err(|message| {
+                format!("a message does not state the time where the request says; it was {message}")
+            })?;
+            let news = StreamNews::Stated(arrived_ns - i128::from(time));
             activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
         }
         Ok(())
@@ -275,7 +287,8 @@ impl Requests {
         now_ns: u64,
         activity: &mut Activity,
     ) {
-        let Some(so_far) = self.streams.get(pending).map(|progress| progress.so_far) else {
+        let Some((so_far, rules)) = self.streams.get(pending).map(|progress| (progress.so_far, progress.rules()))
+        else {
             return;
         };
         let PendingRequest { due, written_ns, first_ns, request, .. } =
@@ -294,7 +307,10 @@ impl Requests {
         }
         let (outcome, why) = if so_far.messages.counted == 0 {
             // Its time is over.
-            let why = format!("no message that counts came, and {} others", so_far.messages.aside);
+            let why = match (rules, so_far.messages.aside) {
+                (Some(rules), aside @ 1..) => format!("its time is over: {}", rules.none_of(aside)),
+                _ => "its time is over, and no message came".to_owned(),
+            };
             (Outcome::UnexpectedBody, Some(why))
         } else {
             self.meet(&due, &answer, Outcome::Ok, head, &[], now_ns)
@@ -306,6 +322,7 @@ impl Requests {
         let status = (status != SWITCHING_PROTOCOLS).then_some(status);
         let (written_ns, first_ns) = (Some(written_ns), Some(first_ns));
         activity.events.push(ClientEvent::Ended(EndedRequest {
+            has_streamed: true,
             due,
             request,
             written_ns,
@@ -411,9 +428,19 @@ impl Requests {
         let (status, grpc_status) = (Some(answer.status), answer.grpc_status);
         let body_bytes = answer.body_length;
         let (written_ns, first_ns) = (Some(written_ns), Some(if first_ns == 0 { now_ns } else { first_ns }));
-        let ended =
-            EndedRequest { due, request, written_ns, first_ns, outcome, status, grpc_status, body_bytes, has_errors };
-        activity.events.push(ClientEvent::Ended(ended));
+        let has_streamed = pending.has_streamed;
+        activity.events.push(ClientEvent::Ended(EndedRequest {
+            due,
+            request,
+            written_ns,
+            first_ns,
+            has_streamed,
+            outcome,
+            status,
+            grpc_status,
+            body_bytes,
+            has_errors,
+        }));
     }
 
     /// Judge the message that answers a message, and record its end.
@@ -436,6 +463,7 @@ impl Requests {
             request,
             written_ns: Some(written_ns),
             first_ns: Some(if first_ns == 0 { now_ns } else { first_ns }),
+            has_streamed: false,
             outcome,
             status: None,
             grpc_status: None,
@@ -455,8 +483,9 @@ impl Requests {
     ) {
         let is_ours = matches!(outcome, Outcome::InFlight | Outcome::Timeout);
         let fate = if is_ours { Fate::GivenUp } else { Fate::Broken };
-        let PendingRequest { due, written_ns, request, .. } = self.remove(pending, fate, connection, now_ns, activity);
-        let ended = EndedRequest::unanswered(due, request, Some(written_ns), outcome);
+        let PendingRequest { due, written_ns, request, has_streamed, .. } =
+            self.remove(pending, fate, connection, now_ns, activity);
+        let ended = EndedRequest { has_streamed, ..EndedRequest::unanswered(due, request, Some(written_ns), outcome) };
         activity.events.push(ClientEvent::Ended(ended));
     }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use redline_traffic::{Outcome, Reach};
-use redline_wire::{Heads, MessageCounts};
+use redline_wire::Heads;
 
 use super::activity::{Activity, ClientEvent, OpenError, OpenFailure};
 use super::connection::Connection;
@@ -304,11 +304,7 @@ impl<I: Io> Client<I> {
             match end {
                 StreamEnd::Lasted => self.end_stream(pending, now_ns, activity),
                 StreamEnd::Stalled(stall_ns) => {
-                    let seen = self.requests.streams().get(pending).map(|progress| progress.so_far.messages);
-                    let seen = seen.unwrap_or_default();
-                    let events = seen.counted;
-                    let reason =
-                        format!("no event within {}, after {events} of them{}", in_words(stall_ns), uncounted(seen));
+                    let reason = format!("no event within {}, {}", in_words(stall_ns), self.requests.came(pending));
                     self.cancel(pending, |_| reason, now_ns, activity);
                 }
             }
@@ -375,11 +371,10 @@ impl<I: Io> Client<I> {
             self.requests.fail(pending, carrier, Outcome::InFlight, now_ns, activity);
         }
         while let Some(pending) = self.requests.streams().any() {
-            let seen =
-                self.requests.streams().get(pending).map(|progress| progress.so_far.messages).unwrap_or_default();
+            let came = self.requests.came(pending);
             let carrier = self.pool.connection_mut(self.requests.connection_of(pending));
             let request = self.requests.name_of(pending);
-            let why = || format!("the stream did not end {OVER}, after {} events{}", seen.counted, uncounted(seen));
+            let why = || format!("the stream did not end {OVER}, {came}");
             let reason = || carrier.cause(why(), None, &[]).of(request);
             activity.failures.note(Outcome::InFlight, now_ns, reason);
             self.requests.fail(pending, carrier, Outcome::InFlight, now_ns, activity);
@@ -427,13 +422,5 @@ impl<I: Io> Client<I> {
     /// How far the connections ever came.
     pub fn reach(&self) -> Reach {
         self.pool.reach()
-    }
-}
-
-/// The messages that did not count, of a stream of which none did, in words.
-fn uncounted(seen: MessageCounts) -> String {
-    match seen {
-        MessageCounts { counted: 0, aside: 1.., .. } => format!("; none of its {} messages counts", seen.aside),
-        _ => String::new(),
     }
 }

@@ -65,11 +65,6 @@ pub enum Fate {
     GivenUp,
 }
 
-/// Why a stream is wrong with a message that begins like this, in words.
-pub fn untimed(message: &str) -> String {
-    format!("a message does not state the time where the request says; it was {message}")
-}
-
 /// A stream that has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EndedStream {
@@ -97,6 +92,15 @@ impl Progress {
         self.stream.messages
     }
 
+    /// How many events came, and what the others lacked if none counted, in words.
+    pub fn came(&self) -> String {
+        let MessageCounts { counted, aside, .. } = self.so_far.messages;
+        match self.rules().filter(|_| counted == 0 && aside > 0) {
+            Some(rules) => format!("after 0 events; {}", rules.none_of(aside)),
+            None => format!("after {counted} events"),
+        }
+    }
+
     /// Whether all events that count have arrived.
     fn is_complete(&self) -> bool {
         self.stream.until.is_some_and(|until| self.so_far.messages.counted >= until)
@@ -107,7 +111,8 @@ impl Progress {
         let MessageCounts { counted, is_finished, .. } = self.so_far.messages;
         let Stream { least, has_last, good, .. } = self.stream;
         let is_whole = match fate {
-            Fate::Complete => counted >= least && (is_finished || !has_last),
+            // Whether the end of the answer was read with the last message that is waited for is chance.
+            Fate::Complete => counted >= least && (is_finished || !has_last || self.is_complete()),
             Fate::Enough => true,
             Fate::Broken | Fate::GivenUp => false,
         };
@@ -454,6 +459,17 @@ mod tests {
         let ended = StreamEnded { slowest_ns: Some(900), per_message_ns: Some(50), ..StreamEnded::default() };
         let silent = EndedStream { is_push: true, open_gap_ns: Some(900), ..whole(ended) };
         assert_eq!(streams.remove(ONE, Fate::Enough, 1000), Some(silent));
+    }
+
+    #[test]
+    fn the_end_of_an_answer_that_is_read_with_its_last_event_changes_nothing() {
+        let mut streams = Streams::default();
+        for fate in [Fate::Enough, Fate::Complete] {
+            streams.begin(ONE, Stream { has_last: true, for_ns: None, ..STREAM }, 0, 200, 0);
+            news(&mut streams, 5, 10);
+            let ended = streams.remove(ONE, fate, 20).map(|stream| stream.ended);
+            assert!(ended.is_some_and(|ended| ended.is_good && !ended.is_early), "{fate:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::activity::{Activity, ClientEvent};
 use super::connection::Connection;
 use super::layers::Layers;
 use super::requests::Requests;
-use super::streams::{Fate, untimed};
+use super::streams::Fate;
 
 /// The status with which a WebSocket is opened, which a check shows.
 pub const SWITCHING_PROTOCOLS: u16 = 101;
@@ -67,7 +67,7 @@ pub fn read(
                     match requests.pushed(pending, payload, now_ns, activity) {
                         Ok(false) => continue,
                         Ok(true) => {}
-                        Err(first) => break ReadEnd::Wrong(untimed(&first)),
+                        Err(why) => break ReadEnd::Wrong(why),
                     }
                     requests.end_stream(pending, connection, head, now_ns, activity);
                     if let Some(mut record) = record.take() {

@@ -146,6 +146,8 @@ struct RawStream {
     #[serde(default)]
     last: RawLast,
     #[serde(default)]
+    errors: RawErrors,
+    #[serde(default)]
     good: Option<Good>,
     #[serde(default)]
     until: Option<u64>,
@@ -191,6 +193,14 @@ enum RawAmount {
 #[serde(default, deny_unknown_fields)]
 struct RawLast {
     data: Vec<String>,
+    event: Vec<String>,
+}
+
+/// The messages that report an error.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawErrors {
+    json: Vec<String>,
     event: Vec<String>,
 }
 
@@ -452,7 +462,7 @@ fn body_of(
 
 impl RawStream {
     fn check(self, place: &str, timestamp: Option<Timestamp>, text: Option<&Pointer>) -> Result<Stream, EngineError> {
-        let Self { events, message, amount, last, good, until, for_ns, stall_ns, stall_fails, every_ns } = self;
+        let Self { events, message, amount, last, errors, good, until, for_ns, stall_ns, stall_fails, every_ns } = self;
         if until == Some(0) {
             let message = "0 events are none to wait for";
             return Err(bad(&format!("{place}.until"), message, "give a number, or null for the whole stream"));
@@ -476,7 +486,8 @@ impl RawStream {
         let has_last = !last.data.is_empty() || !last.event.is_empty();
         let counts = message.map(|counts| counts.check(&format!("{place}.message"))).transpose()?;
         let amount = amount.map(|amount| amount.check(&format!("{place}.amount"))).transpose()?;
-        let reads = timestamp.is_some() || text.is_some();
+        let errors = errors.check(&format!("{place}.errors"))?;
+        let reads = timestamp.is_some() || text.is_some() || !errors.is_empty();
         let messages = (has_last || counts.is_some() || amount.is_some() || reads).then(|| {
             let bytes = |texts: Vec<String>| texts.into_iter().map(String::into_bytes).collect();
             MessageRules {
@@ -484,13 +495,14 @@ impl RawStream {
                 amount: amount.unwrap_or_default(),
                 last_data: bytes(last.data),
                 last_events: bytes(last.event),
+                errors,
                 timestamp,
                 text: text.cloned().map(Place::new),
                 until,
             }
             .keep()
         });
-        let least = until.unwrap_or(u64::from(messages.is_some_and(MessageRules::are_needed)));
+        let least = until.unwrap_or(1);
         Ok(Stream { kind, messages, least, has_last, good, until, for_ns, stall_ns, stall_fails, every_ns })
     }
 }
@@ -503,6 +515,15 @@ impl RawCounts {
             Self::Regex(text) => Counts::matching(&text)
                 .map_err(|why| bad(&format!("{place}.regex"), &why, "see docs.rs/regex for what can be written"))?,
         })
+    }
+}
+
+impl RawErrors {
+    fn check(self, place: &str) -> Result<Vec<Counts>, EngineError> {
+        let at = places(&format!("{place}.json"), &self.json)?;
+        let types: Vec<_> = self.event.into_iter().map(String::into_bytes).collect();
+        let of_places = (!at.is_empty()).then_some(Counts::Json(at));
+        Ok(of_places.into_iter().chain((!types.is_empty()).then_some(Counts::Events(types))).collect())
     }
 }
 

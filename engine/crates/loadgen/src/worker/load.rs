@@ -3,11 +3,11 @@
 mod journeys;
 mod mix;
 
-use redline_traffic::{JourneyEnd, JourneyTally, KeptRequests, Outcome, RequestTally};
+use redline_traffic::{JourneyEnd, JourneyTally, KeptRequests, Outcome, RequestTally, StreamNews};
 
 use self::mix::Mix;
 use crate::by_journey::Entry;
-use crate::client::{Activity, ClientEvent, ClockReading, OpenFailure};
+use crate::client::{Activity, ClientEvent, ClockReading, OpenFailure, StreamProgress};
 use crate::demand::{Demand, DueEvent, NOBODY, Walks};
 use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
 use crate::job::Job;
@@ -326,6 +326,11 @@ impl WorkerLoad {
     #[inline]
     fn end(&mut self, ended: &EndedRequest, now_ns: u64) {
         self.tally.ended(ended, now_ns);
+        if !ended.has_streamed && self.mix.has_stream(ended.request) {
+            let due_ns = ended.due.due_ns;
+            let news = StreamNews::Silent(now_ns.saturating_sub(due_ns));
+            self.tally.stream(&StreamProgress { due_ns, request: ended.request, news });
+        }
         if self.demand.walks().is_some() {
             return self.end_step(ended, now_ns);
         }

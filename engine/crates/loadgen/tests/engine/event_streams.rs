@@ -92,6 +92,16 @@ fn a_stream_that_ends_before_its_events_is_wrong() {
     assert_eq!(reason, "a stream that ended after 2 of 3 events");
 }
 
+#[test]
+fn a_stream_without_an_event_is_wrong() {
+    let (server, _) = streaming(0, true);
+    for events in ["sse", "chunks"] {
+        let result = complete(&with(following(server.port, json!({"events": events})), "/count", json!(2)));
+        result.are_all("unexpected_body");
+        assert_eq!(result.event["failures"][0]["reason"], "a stream without a message");
+    }
+}
+
 /// The request timeout does not end it.
 #[test]
 fn a_stream_lasts_as_long_as_it_should() {
@@ -112,7 +122,7 @@ fn a_stall_fails_if_it_is_to() {
     let stream = json!({"events": "sse", "stall_ns": 50_000_000, "stall_fails": true});
     let result = complete(&with(following(server.port, stream), "/count", json!(2)));
     result.are_all("timeout");
-    assert_eq!(result.event["failures"][0]["reason"], "no event within 50 ms, after 3 of them");
+    assert_eq!(result.event["failures"][0]["reason"], "no event within 50 ms, after 3 events");
     assert_eq!(streams(&result, "stalls"), 2);
 }
 

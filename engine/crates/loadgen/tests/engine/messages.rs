@@ -118,7 +118,39 @@ fn messages_of_which_none_counts_are_wrong_and_the_first_is_shown() {
     let job = with(job, "/measure_ns", json!(300_000_000));
     let result = complete(&with(job, "/timeout_ns", json!(80_000_000)));
     let reason = result.event["failures"][0]["reason"].as_str().unwrap();
-    assert!(reason.ends_with("after 0 events; none of its 2 messages counts"), "{reason}");
+    let expected = r#"after 0 events; none of 2 messages had a value at "/choices/0/delta/content""#;
+    assert!(reason.ends_with(expected), "{reason}");
+}
+
+#[test]
+fn a_message_that_reports_an_error_makes_its_conversation_wrong() {
+    let server = talking(&[TOKEN, r#"{"error":{"message":"out of memory"}}"#, "[DONE]"], true);
+    let job = conversing(server.port, 2, tokens(&json!({})));
+    let errors = json!({"json": ["/error"], "event": ["error"]});
+    let result = complete(&with(job, "/requests/0/stream/errors", errors));
+    result.are_all("unexpected_body");
+    let reason = result.event["failures"][0]["reason"].as_str().unwrap();
+    assert_eq!(reason, r#"a message reports an error: {"error":{"message":"out of memory"}}"#);
+}
+
+/// Its first message has its age, as its response has.
+#[test]
+fn a_conversation_that_never_begins_has_waited_for_its_first_message() {
+    let busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy";
+    let silent = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.stall();
+        Ok(())
+    });
+    for (server, outcome) in [(Server::answering(busy), "unexpected_status"), (silent, "timeout")] {
+        let job = with(conversing(server.port, 2, tokens(&json!({}))), "/timeout_ns", json!(50_000_000));
+        let result = complete(&job);
+        result.are_all(outcome);
+        assert_eq!(result.event["streams"]["begun"], 0);
+        let (first, response) =
+            (histogram(&result.event["streams"], "first_event"), histogram(&result.event, "response"));
+        assert_eq!((first.count(), first.max_ns()), (2, response.max_ns()));
+    }
 }
 
 #[test]

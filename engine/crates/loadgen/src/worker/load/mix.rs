@@ -16,6 +16,8 @@ pub struct Mix {
     /// The requests of a replay, by the number of what is due.
     replayed: Option<Arc<[u32]>>,
     journey: Option<Arc<Journey>>,
+    /// Which requests have streams for answers; empty if none has.
+    streams: Box<[bool]>,
     seed: u64,
     /// How many requests ended without having been written.
     unwritten: u64,
@@ -23,13 +25,21 @@ pub struct Mix {
 
 impl Mix {
     pub fn new(job: &Job) -> Self {
+        let streams = job.requests.iter().map(|request| request.stream.is_some());
         Self {
+            streams: if streams.clone().any(|is_stream| is_stream) { streams.collect() } else { Box::default() },
             weights: job.weights.clone(),
             replayed: job.load.replayed.clone(),
             journey: job.journey.clone(),
             seed: job.seed,
             unwritten: 0,
         }
+    }
+
+    /// Whether the answer to a request is to be a stream.
+    #[inline]
+    pub fn has_stream(&self, request: u32) -> bool {
+        !self.streams.is_empty() && self.streams[request as usize]
     }
 
     /// The index of a request, where that does not depend on a draw; none in a job of a single request.
