@@ -124,6 +124,7 @@ class Shape(Frozen):
     counting: Counting
     amount: MessageAmount
     last: dict[str, list[str]]
+    errors: dict[str, list[str]] = Field(default={"json": ["/error"], "event": ["error"]})
 
 
 SHAPES = {
@@ -186,10 +187,12 @@ class Stream(Frozen):
 
     @property
     def unit(self) -> str:
-        """What amounts count: `tokens`."""
+        """What amounts count: `tokens`; empty where its messages hold none."""
         shape = SHAPES.get(self.events)
-        amount = self.amount or (shape and shape.amount)
-        return "bytes" if amount and amount.is_bytes else (amount.unit if amount else "") or "amount"
+        amount = self.amount or (shape.amount if shape else None)
+        if amount is None:
+            return ""
+        return "bytes" if amount.is_bytes else amount.unit or "amount"
 
     def for_engine(self) -> dict[str, Any]:
         """What the engine is told, which knows no shapes by name."""
@@ -202,7 +205,7 @@ class Stream(Frozen):
         if amount:
             rules["amount"] = amount.for_engine()
         if shape:
-            rules["last"] = shape.last
+            rules |= {"last": shape.last, "errors": shape.errors}
         if self.good:
             rules["good"] = self.good.model_dump(mode="json")
         return own | rules
@@ -214,7 +217,7 @@ class StreamTraffic(Frozen):
     begun: int = Field(default=0, description="streams that began, of the requests that were due in the phase")
     events: int = Field(default=0, description="events that arrived in this time, whenever their requests were due")
     stalls: int = Field(default=0, description="times without an event that were too long")
-    first_event: Histogram = Field(description="from due to the first event")
+    first_event: Histogram = Field(description="from due to the first event, or to the end of a request without one")
     gaps: Histogram = Field(description="from an event to the next of its stream")
     counted: int | None = omitted_if_default(None, "messages that count, of the streams that began")
     aside: int = omitted_if_default(0, "messages that do not count, and arrived in this time")
