@@ -9,7 +9,6 @@ from redline.findings import (
     cell,
     duet,
     duet_machine,
-    errors_in_json,
     extensions,
     failed,
     growth,
@@ -20,6 +19,7 @@ from redline.findings import (
     memory,
     network,
     over_time,
+    right_answers,
     server,
     signatures,
     stalls,
@@ -55,7 +55,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "A duet": duet,
     "A duet beside other work": duet_machine,
     "Short queues": listening,
-    "Errors in right answers": errors_in_json,
+    "Doubtful right answers": right_answers,
 }
 """The modules by the subject of their findings, in the order of the page."""
 
