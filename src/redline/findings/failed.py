@@ -103,7 +103,7 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
         message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
         if late := traffic.counts.outcomes.ok:
             return Observation(HOLDS, f"{message} {late:,} were answered after it.", rule=ANSWERED_LATE)
-        return Observation(HOLDS, message, advice=_of_endless_streams(cell))
+        return Observation(HOLDS, message, advice=_of_endless_streams(cell, traffic.counts.outcomes))
     return None
 
 
@@ -134,8 +134,10 @@ ANSWERED_LATE = Rule(
 )
 
 
-def _of_endless_streams(cell: Cell) -> str | None:
-    """Advice for conversations that nothing ends; None if there are none."""
+def _of_endless_streams(cell: Cell, outcomes: Outcomes) -> str | None:
+    """Advice for conversations that nothing ends; None if there are none, or any failed otherwise."""
+    if outcomes.errors > outcomes.timeout + outcomes.in_flight + outcomes.unsent:
+        return None
     if any(request.stream and not request.stream.is_bounded for request in cell.scenario.requests):
         return "Say how far conversations are followed: `until` so many messages, or `for` so long."
     if cell.scenario.counts_messages:
@@ -156,7 +158,10 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
             which = f"{waiting:,} requests that were" if waiting > 1 else "what was"
             message = f"Nothing fell due in {lasted}: all users waited for answers to {which} due before."
             return Observation(
-                HOLDS, f"{message}{_first(traffic)}", rule=trial_failed, advice=_of_endless_streams(cell)
+                HOLDS,
+                f"{message}{_first(traffic)}",
+                rule=trial_failed,
+                advice=_of_endless_streams(cell, Counts.merged(before).outcomes),
             )
     message = f"Nothing fell due in {lasted}: the load asked for nothing in that time."
     return Observation(HOLDS, message, rule=NOTHING_DUE)

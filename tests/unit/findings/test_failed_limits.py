@@ -250,6 +250,17 @@ def test_users_who_think_are_all_held_where_as_many_requests_wait(waiting: int, 
     assert ("all users waited" in observed(failed.trial_failed, paced, trial).message) is fault
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "advised"), [(Outcomes(in_flight=9), True), (Outcomes(in_flight=8, unexpected_status=1), False)]
+)
+def test_only_conversations_that_nothing_ends_are_to_be_followed_less_far(outcomes: Outcomes, *, advised: bool) -> None:
+    request = CLOSED.scenario.request.model_copy(update={"stream": Stream(events="sse")})
+    cell = CLOSED.model_copy(update={"scenario": CLOSED.scenario.model_copy(update={"request": request})})
+    none = simulated_recording(CLOSED).model_copy(update={"traffic": seen(Counts(due=9, outcomes=outcomes))})
+    advice = observed(failed.trial_failed, cell, Trial(none)).advice
+    assert bool(advice and advice.startswith("Say how far conversations are followed")) is advised
+
+
 def test_answers_after_the_end_say_how_many() -> None:
     late = seen(Counts(due=9, outcomes=Outcomes(ok=4, timeout=5)))
     trial = Trial(simulated_recording(CLOSED).model_copy(update={"traffic": late}))
