@@ -157,7 +157,7 @@ def _measured(cell_result: "CellResult", trials: Sequence[TrialNumbers]) -> Load
     scenario = cell_result.cell.scenario
     due = requests_due(scenario, sum(traffic.counts.due for traffic in used), counted)
     totals = totals.with_requests(scenario, tuple(map(RequestTraffic.timed_by, all_counted, counted)))
-    return replace(totals, conversations=sum(many for asked, many in due if asked.stream))
+    return replace(totals, conversations=sum(many for asked, many in due if asked.stream and asked.stream.good))
 
 
 def _not_seen(cell_result: "CellResult", results: tuple[ObjectiveResult, ...]) -> tuple[ObjectiveResult, ...]:

@@ -92,6 +92,8 @@ def stream_report(
         return None
     of = list(requests)
     due = sum(due for asked, due in of if asked.stream and asked.stream.good)
+    units = {asked.stream.unit for asked, _ in of if asked.stream} - {""}
+    amount = streams.amount if len(units) <= 1 else 0  # different units have no sum
     return StreamReport(
         begun=streams.begun,
         events=streams.events,
@@ -105,9 +107,9 @@ def stream_report(
         push=_of_messages(streams, "push"),
         jitter=_of_messages(streams, "jitter"),
         aside=streams.aside,
-        amount=streams.amount,
-        amount_per_s=streams.amount / seconds if seconds and streams.amount else None,
-        unit=next((asked.stream.unit for asked, _ in of if asked.stream), "") if streams.amount else "",
+        amount=amount,
+        amount_per_s=amount / seconds if seconds and amount else None,
+        unit=next(iter(units), "amount") if amount else "",
         early=streams.early,
         goodput=streams.good / due if due else None,
     )

@@ -54,12 +54,11 @@ def test_equal_servers_are_alike() -> None:
 def test_a_percentile_is_known_no_better_than_its_histogram_holds_it() -> None:
     """It lies anywhere in a slot of a thousandth, in each of three copies, however much starts agree."""
     alike = [duet(0, cost=1.0).model_copy(update={"round": number}) for number in range(4)]
-    ratio = compared_starts(alike).in_metric(Metric.P50).ratio
+    ratio = compared_starts(alike).duet.ratio(Metric.P50)
     assert ratio is not None
-    assert ratio.low is not None
-    assert ratio.high is not None
+    low, high = ratio.interval
     reach = t_quantile(0.975, 3) * PRECISION * math.sqrt(1.5 / 12)
-    assert math.log(ratio.high / ratio.low) == pytest.approx(2 * reach, rel=1e-6)
+    assert high - low == pytest.approx(2 * (reach + ratio.bias))
 
 
 def with_rare_costs(recording: DuetRecording, share: float, times: float) -> DuetRecording:

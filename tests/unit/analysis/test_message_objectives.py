@@ -18,7 +18,7 @@ BOTH = Good(first_message_ns=1_000_000, gap_ns=1_000_000)
 TIMES = Histogram.of([2_000_000] * 5000)
 
 
-def conversations(good: Good, load: Load) -> Cell:
+def conversations(good: Good | None, load: Load) -> Cell:
     cell = simulated_cell(load=load)
     request = cell.scenario.request.model_copy(update={"stream": Stream(events="sse", good=good)})
     return cell.model_copy(update={"scenario": cell.scenario.model_copy(update={"request": request})})
@@ -77,6 +77,18 @@ def test_a_late_client_only_makes_fewer_conversations_good(good: Good) -> None:
 def test_where_requests_have_no_schedule_a_late_client_leaves_no_bound() -> None:
     """Users who come later load the server less."""
     assert judged("goodput > 50%", "send-lateness", good=FIRST, load=SATURATE) == "not known hidden by send-lateness"
+
+
+def test_no_conversation_is_good_of_which_nothing_says_what_that_is() -> None:
+    cell = conversations(None, STEADY)
+    recording = simulated_recording(cell, GOOD)
+    traffic = recording.traffic
+    assert traffic is not None
+    streams = StreamTraffic(begun=traffic.counts.due, first_event=TIMES, gaps=TIMES)
+    recording = recording.model_copy(update={"traffic": traffic.model_copy(update={"streams": streams})})
+    (result,) = load_of(cell, recording, *parse_objectives("goodput > 90%")).objectives
+    assert (result.state, result.actual) == ("not known", None)
+    assert result.reason == "no conversation that was due says by `good` what makes it good"
 
 
 def test_findings_about_rates_alone_leave_the_share_of_good_conversations_known() -> None:

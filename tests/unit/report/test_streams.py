@@ -6,7 +6,7 @@ from redline.analysis.percentiles import stream_report
 from redline.model import Request
 from redline.model.histogram import Histogram
 from redline.model.percentile import Effect
-from redline.model.streams import Good, Stream, StreamTraffic
+from redline.model.streams import Good, MessageAmount, Stream, StreamTraffic
 from redline.report.answer import level
 from redline.report.streams import messages_text, streams_text
 from tests.fakes import reports
@@ -48,6 +48,22 @@ def test_what_does_not_count_is_shown_apart() -> None:
     assert streams_text(report) == (
         "conversations  4, with 20 messages, 10 /s, 15 /s of tokens, 12 others, 1 ended early, 60% good"
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "shown"),
+    [
+        (Stream(events="ndjson"), (30, 15.0, "tokens")),
+        (Stream(events="ndjson", amount=MessageAmount(is_bytes=True)), (0, None, "")),
+        (Stream(events="ndjson", amount=MessageAmount(each=("/n",))), (0, None, "")),
+    ],
+)
+def test_amounts_of_different_units_have_no_sum(others: Stream, shown: tuple[int, float | None, str]) -> None:
+    streams = _streams(20, 4, 16).model_copy(update={"amount": 30})
+    asked = [Request(path="/feed", stream=others), Request(path="/chat", stream=Stream(events="openai"))]
+    report = stream_report([streams], 2.0, [(request, 5) for request in asked])
+    assert report
+    assert (report.amount, report.amount_per_s, report.unit) == shown
 
 
 def test_jitter_is_known_where_a_schedule_is() -> None:
