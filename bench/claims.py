@@ -198,7 +198,7 @@ def _row(claim: dict[str, Any], study: str) -> tuple[str, str]:
             answer = verdict(figure, claim.get("expected", ""), said["because"], said["doubt"])
             return f" {figure.text} {_runs(value)} ", answer + note
         case "nearest":
-            return f" {measured(value, study).text} {_runs(value)} ", f"not measured: this is {said['but']}"
+            return f" {measured(value, study).text} {_runs(value)} ", f"nearest: {said['but']}"
         case "not measured":
             return "", f"not measured{f': {value}' if value else ''}"
         case "cannot":
@@ -238,8 +238,9 @@ def page(study: str) -> str:
         f"# Published claims: {study}",
         "",
         f"Made by `python -m bench.claims`. *Agrees*: the interval lies within the published, \u00b1{TOLERANCE:.0%};",
-        "*differs*: outside. \u00d7: a ratio of levels, as wide as their intervals allow. ?: inconclusive among the",
-        f"comparisons of its run, so it may be no change. [The study](../{study}.md).",
+        "*differs*: outside. *Nearest*: the claim itself was not measured. \u00d7: a ratio of levels, as wide as their",
+        "intervals allow. ?: inconclusive among the comparisons of its run, so it may be no change.",
+        f"[The study](../{study}.md).",
         "",
         "| | published | measured | verdict |",
         "|---|---|---|---|",
