@@ -176,7 +176,7 @@ def verdict(figure: Measured, expected: str | float, because: str = "", doubt: s
     if low <= figure.low and figure.high <= high:
         return "**agrees**"
     if figure.high < low or figure.low > high:
-        return f"**differs**, because {because}" if because else "**differs**; the reason is not measured"
+        return f"**differs**, because {because}" if because else "**differs**"
     return "not known"
 
 
@@ -237,16 +237,15 @@ def page(study: str) -> str:
     lines = [
         f"# Published claims: {study}",
         "",
-        f"Made by `python -m bench.claims`. *Agrees*: the interval lies within the published, \u00b1{TOLERANCE:.0%};",
-        "*differs*: outside. *Nearest*: the claim itself was not measured. \u00d7: a ratio of levels, as wide as their",
-        "intervals allow. ?: inconclusive among the comparisons of its run, so it may be no change.",
-        f"[The study](../{study}.md).",
+        f"*Agrees*: the interval lies within the published, \u00b1{TOLERANCE:.0%}; *differs*: outside, for reasons",
+        "that were not measured unless said. *Nearest*: not what was claimed. \u00d7: a ratio of levels, as wide as",
+        "their intervals allow. ?: inconclusive in its run, so it may be no change.",
+        f"[The study](../{study}.md), [its runs](runs.txt).",
         "",
         "| | published | measured | verdict |",
         "|---|---|---|---|",
     ]
     lines += [f"| {each['id']} | {each['claim']} |{'| '.join(_row(each, study))} |" for each in of_study]
-    lines += ["", "Earlier versions of Redline made [the runs](runs.txt)."]
     return "\n".join(lines) + "\n"
 
 
