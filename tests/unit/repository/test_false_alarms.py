@@ -1,6 +1,7 @@
 """The tables of false alarms are those of the stored answers."""
 
 import json
+from typing import Any
 
 from bench.false_alarms import PAGE, RESULTS, page, widths
 
@@ -12,7 +13,7 @@ def test_the_page_has_the_tables_of_the_stored_answers() -> None:
 
 
 def test_only_a_narrow_interval_counts_as_one_that_could_have_raised_an_alarm() -> None:
-    found = [
+    found: list[dict[str, Any]] = [
         {"language": "Go", "said": "nothing", "low": 0.98, "high": 1.02},
         {"language": "Go", "said": "nothing", "low": 0.9, "high": 1.02},
         {"language": "Go", "said": "nothing", "low": 0.25, "high": 4.0},
