@@ -2,7 +2,7 @@
 
 `python -m bench.claims` writes them, and `runs.txt` with the runs behind them, from `claims.yaml` and the stored
 reports beside it. No number of a table is written by hand. A claim *agrees* only if the interval lies within what was
-published, *differs* only if outside.
+published, *differs* only if outside. Neither where starts were not warm (`doubt`), nor by a single trial.
 `python -m bench.claims STUDY NAME=DIR...` first stores the reports of runs, under these names.
 """
 
@@ -24,11 +24,14 @@ from ruamel.yaml import YAML
 from redline.schema.claims import TOLERANCE, expectation, parse_ratio
 from redline.version import VERSION
 
-STUDIES = Path(__file__).parents[1] / "docs" / "studies"
+ROOT = Path(__file__).parents[1]
+STUDIES = ROOT / "docs" / "studies"
 UNITS = {"k/s": 1e3, "/s": 1.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
-_CHANGE = re.compile(r"([\u2212+]?[\d.,]+)%(?: ([▲▼≈?]);?|;)? ?\[([\u2212+]?[\d.,]+), ([\u2212+]?[\d.,]+)\]")
+_BOUND = r"([\u2212+]?[\d.,]+)"
+_SIGN = "([▲▼△▽≈?])"
+_CHANGE = re.compile(rf"{_BOUND}%(?: {_SIGN};?|;)? ?\[{_BOUND}, {_BOUND}\](?: {_SIGN})?")
 _LEVEL = re.compile(r"([\d.,]+) ?(k/s|/s|ms|µs|s|GiB|MiB|KiB)(?:/s)?(?: ±([\d.,]+)%| ([\d.,]+)\u2013([\d.,]+))?$")
-_SHARE = re.compile(r"(?:[\d.]+% ±[\d.]+ )?([\d.]+)% ±([\d.]+)(?: with what it calls)?$")
+_SHARE = re.compile(r"(?:[\d.]+% ±[\d.]+;? )?([\d.]+%(?: ±[\d.]+)?)(?: with what it calls)?$")
 _REPEAT = re.compile(r"redline ([\d.]+) · ([0-9a-f]{7})[0-9a-f]*(\+dirty)? · kernel \S+ · (redline .+)$")
 _SUBJECT = re.compile(r"\*\*([^*]+)\*\*(?: (?!\|)(.*))?$")
 COLUMNS = ("report", "section", "row", "column", "text")
@@ -98,37 +101,42 @@ def store(study: str, reports: Mapping[str, str]) -> None:
 
 
 def measured(reference: Any, study: str) -> Measured:
-    """The figure that `report | section | row | column` names, or the ratio of two."""
+    """The figure that `report | section | row | column` names, or the ratio of two.
+
+    `report | pattern` names what the pattern's group finds in the paragraphs of a report, without an interval.
+    """
     if isinstance(reference, Mapping):
         return _ratio(measured(reference["of"], study), measured(reference["to"], study))
-    return parsed(_text(reference, study))
-
-
-def _text(reference: str, study: str) -> str:
-    report, section, row, column = (part.strip() for part in reference.split(" | "))
-    other, _, report = report.rpartition("/")
-    found = [
-        each["text"]
-        for each in rows(other or study)
-        if (each["report"], each["section"], each["column"]) == (report, section, column)
-        and (each["row"] == row or each["row"].startswith(row + " "))
-    ]
+    name, *where = (part.strip() for part in reference.split(" | "))
+    other, _, report = name.rpartition("/")
+    of_report = [each for each in rows(other or study) if each["report"] == report]
+    if len(where) == 1:
+        matches = [re.search(where[0], each["text"]) for each in of_report if not each["column"]]
+        found = [match[1] for match in matches if match]
+    else:
+        section, row, column = where
+        found = [
+            each["text"]
+            for each in of_report
+            if (each["section"], each["column"]) == (section, column)
+            and (each["row"] == row or each["row"].startswith(row + " "))
+        ]
     if len(found) != 1:
         raise ValueError(f"{study}: {reference!r} names {len(found)} stored figures, not one")
-    return found[0]
+    return Measured(found[0], None, None) if len(where) == 1 else parsed(found[0])
 
 
 def parsed(text: str) -> Measured:
     """A figure as reports write it: `+5.6% [+1.2, +9.7]`, `55.0 k/s ±6.2%`, a value and its ends, or a share.
 
-    A share of a profile counts with what is called.
+    A share of a profile counts with what is called. Its error is that of sampling one start: it says nothing of others.
     """
     if change := _CHANGE.match(text):
-        low, high = (1 + _number(bound) / 100 for bound in change.groups()[2:])
-        return Measured(f"{change[1]}% [{change[3]}, {change[4]}]", low, high, undecided=change[2] == "?")
+        low, high = (1 + _number(change[bound]) / 100 for bound in (3, 4))
+        undecided = "?" in (change[2], change[5])  # older reports wrote the sign last
+        return Measured(f"{change[1]}%{' ?' * undecided} [{change[3]}, {change[4]}]", low, high, undecided)
     if share := _SHARE.match(text):
-        value, half = _number(share[1]) / 100, _number(share[2]) / 100
-        return Measured(f"{share[1]}% ±{share[2]}", value - half, value + half)
+        return Measured(share[1], None, None)
     first = text.split(";", maxsplit=1)[0].strip()
     if (level := _LEVEL.match(first)) is None:
         raise ValueError(f"not a figure: {text!r}")
@@ -155,8 +163,10 @@ def _ratio(of: Measured, to: Measured) -> Measured:
     return Measured(f"\u00d7 {middle} ({ends[0]}\u2013{ends[1]})", low, high)
 
 
-def verdict(figure: Measured, expected: str | float, because: str) -> str:
-    """What the interval says about the claim: `agrees`, `differs`, or `not known` where it holds both."""
+def verdict(figure: Measured, expected: str | float, because: str = "", doubt: str = "") -> str:
+    """What the interval says about the claim: `agrees`, `differs`, or `not known` where it holds both, or in doubt."""
+    if doubt:
+        return f"not known: {doubt}"
     low, most = expectation(str(expected), parse_ratio)
     high = math.inf if most is None else most
     if figure.low is None or figure.high is None:
@@ -166,7 +176,7 @@ def verdict(figure: Measured, expected: str | float, because: str) -> str:
     if low <= figure.low and figure.high <= high:
         return "**agrees**"
     if figure.high < low or figure.low > high:
-        return f"**differs**, because {because}" if because else "**differs**; the reason is not measured"
+        return f"**differs**, because {because}" if because else "**differs**"
     return "not known"
 
 
@@ -180,18 +190,20 @@ def _row(claim: dict[str, Any], study: str) -> tuple[str, str]:
     (kind,) = (kind for kind in KINDS if kind in claim)
     value = claim[kind]
     figures = {name: measured(each, study).text for name, each in claim.get("figures", {}).items()}
+    said = {key: claim.get(key, "").format(**figures) for key in ("because", "doubt", "but", "note", "what")}
     match kind:
         case "measured":
             figure = measured(value, study)
-            because = str(claim.get("because", "")).format(**figures)
-            return f" {figure.text} {_runs(value)} ", verdict(figure, claim["expected"], because)
+            note = f" ({said['note']})" if said["note"] else ""
+            answer = verdict(figure, claim.get("expected", ""), said["because"], said["doubt"])
+            return f" {figure.text} {_runs(value)} ", answer + note
         case "nearest":
-            return f" {measured(value, study).text} {_runs(value)} ", f"not measured: this is {claim['but']}"
+            return f" {measured(value, study).text} {_runs(value)} ", f"nearest: {said['but']}"
         case "not measured":
             return "", f"not measured{f': {value}' if value else ''}"
         case "cannot":
             return "", f"cannot be measured here, because {value}"
-    return f" `{value}` ", f"done: {str(claim['what']).format(**figures)}"
+    return f" `{value}` ", f"done: {said['what']}"
 
 
 def _names(reference: Any) -> Iterator[str]:
@@ -225,14 +237,15 @@ def page(study: str) -> str:
     lines = [
         f"# Published claims: {study}",
         "",
-        f"Made by `python -m bench.claims`. *Agrees*: the interval lies within the published, \u00b1{TOLERANCE:.0%};",
-        f"*differs*: outside. \u00d7: a ratio of levels, as wide as their intervals allow. [The study](../{study}.md).",
+        f"*Agrees*: the interval lies within the published, \u00b1{TOLERANCE:.0%}; *differs*: outside, for reasons",
+        "that were not measured unless said. *Nearest*: not what was claimed. \u00d7: a ratio of levels, as wide as",
+        "their intervals allow. ?: inconclusive in its run, so it may be no change.",
+        f"[The study](../{study}.md), [its runs](runs.txt).",
         "",
         "| | published | measured | verdict |",
         "|---|---|---|---|",
     ]
     lines += [f"| {each['id']} | {each['claim']} |{'| '.join(_row(each, study))} |" for each in of_study]
-    lines += ["", "Earlier versions of Redline made [the runs](runs.txt)."]
     return "\n".join(lines) + "\n"
 
 
@@ -242,7 +255,9 @@ def runs(study: str) -> str:
     for name in _used(claims(study)):
         version, commit, command = _repeat(name, study)
         named = commit if version == VERSION else f"Redline {version}, {commit}"
-        lines.append(f"{name} ({named}): {re.sub(r' -o [^ ]+', '', command)}\n")
+        suites = [word for word in command.split() if word.endswith(".yaml")]
+        lost = "" if all((ROOT / suite).is_file() for suite in suites) else " (this suite was not kept)"
+        lines.append(f"{name} ({named}): {re.sub(r' -o [^ ]+', '', command)}{lost}\n")
     return "".join(lines)
 
 

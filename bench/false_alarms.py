@@ -3,14 +3,16 @@
 Small servers in five languages get commits that change nothing of what they do: an empty one, a README, a comment at
 the end of the source, which leaves most builds the same bytes, and one at its top, which moves its lines. Each commit
 is compared with its parent `--for 60s`; all of a round come in random order. Each answer is added to RESULTS at once.
-The table of results.md is written anew, with `--table` alone.
+The tables of results.md are written anew, with `--table` alone.
 """
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,7 @@ REDLINE = Path(sys.executable).with_name("redline")
 RESULTS = Path(__file__).with_name("false_alarms.jsonl")
 PAGE = Path(__file__).with_name("results.md")
 COMMITS = ("empty", "README", "comment at the end", "comment at the top")
+NARROW = 0.05
 ALARMS = frozenset({"faster", "slower", "slightly-faster", "slightly-slower"})
 WHO = ("-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
 
@@ -173,11 +176,34 @@ def table(found: Iterable[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def widths(found: Iterable[dict[str, Any]]) -> str:
+    """The table of how wide the intervals are, as factors up and down: only a narrow one could have raised an alarm."""
+    ends: dict[str, list[tuple[float, float]]] = {}
+    for one in found:
+        if "low" in one:
+            ends.setdefault(one["language"], []).append((one["low"], one["high"]))
+    lines = [
+        f"| server | measured | within ±{NARROW:.0%} | median half width | widest |",
+        "|---|---|---|---|---|",
+    ]
+    for name in (name for name in LANGUAGES if name in ends):
+        factors = [math.sqrt(high / low) for low, high in ends[name]]
+        few = sum(low >= 1 - NARROW and high <= 1 + NARROW for low, high in ends[name])
+        shown = [
+            f"±{each - 1:.1%}" if each < 2 else f"a factor of {each:.1f}"
+            for each in (statistics.median(factors), max(factors))
+        ]
+        lines.append(f"| {name} | {len(factors)} | {few} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
 def page(text: str, lines: Iterable[str]) -> str:
-    """The page with the table of these stored answers in place of its present one."""
-    begin = text.index("| server | commit | compared |")
-    end = text.index("\n\n", begin)
-    return text[:begin] + table(map(json.loads, lines)) + text[end:]
+    """The page with the tables of these stored answers in place of its present ones."""
+    found = [json.loads(line) for line in lines]
+    for made in (widths(found), table(found)):
+        begin = text.index(made[: made.index("\n")])
+        text = text[:begin] + made + text[text.index("\n\n", begin) :]
+    return text
 
 
 def main() -> None:
@@ -186,7 +212,7 @@ def main() -> None:
     parser.add_argument("--for", dest="budget", default="60s", help="the budget of a comparison")
     parser.add_argument("--rounds", type=int, default=10, help="comparisons of each commit of each language")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin none after this time")
-    parser.add_argument("--table", action="store_true", help="write the table of the stored answers alone")
+    parser.add_argument("--table", action="store_true", help="write the tables of the stored answers alone")
     asked = parser.parse_args()
     if not asked.table:
         until = time.monotonic() + 60 * asked.minutes
