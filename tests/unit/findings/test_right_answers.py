@@ -3,6 +3,7 @@
 import pytest
 
 from redline.findings.right_answers import ended_early
+from redline.findings.rules import Observation
 from redline.model import Counts, Histogram, Outcomes, StreamTraffic
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import simulated_cell, simulated_recording
@@ -17,8 +18,11 @@ def test_conversations_that_failed_did_not_end_early(early: int, failed: int, sh
     seen = traffic.model_copy(update={"streams": streams, "counts": counts})
     assert ended_early.function is not None
     found = ended_early.function(seen)
-    assert (found and found.value) == share
-    if found:
+    if share is None:
+        assert found is None
+    else:
+        assert isinstance(found, Observation)
+        assert found.value == share
         assert found.message.startswith(f"Under load {early - failed} of 100 conversations count as right")
 
 
