@@ -35,6 +35,7 @@ class Sight:
     baseline: str = ""
     """The server that the cell is compared with, if `levels` are ratios."""
     baseline_slug: str = ""
+    baseline_build: str = ""
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -207,6 +208,7 @@ def _ratios(run: Run, wanted: Callable[[Cell], bool]) -> Iterator[tuple[str, Sig
                 levels={metric: _ratio_of(duet, metric) for metric in asked},
                 baseline=baseline.variant.slug,
                 baseline_slug=baseline.slug,
+                baseline_build=duet.baseline_build if duet else "",
             ),
         )
 
@@ -293,26 +295,32 @@ class _CellHistory:
         """The points of all runs."""
         for place, level in self.says.items():
             estimate, missing = (level.estimate, "") if isinstance(level, Level) else (None, level)
-            yield HistoryPoint(run=place, estimate=estimate, missing=missing, build=self._build(place))
+            build, baseline_build = self._builds(place)
+            yield HistoryPoint(
+                run=place, estimate=estimate, missing=missing, build=build, baseline_build=baseline_build
+            )
 
     def changes(self) -> tuple[Change, ...]:
         """The changes within every era, in the order of the runs."""
         changes = []
         for era, steps_of_era in self._steps.items():
             own, levels = self._levels(era)
-            changes += [
-                Change(
-                    run=own[step.at],
-                    ratio=step.ratio,
-                    verdict=step.verdict,
-                    before=_pooled(levels[step.since : step.at], self.metric),
-                    after=_pooled(levels[step.at : step.until], self.metric),
-                    runs=step.until - step.at,
-                    build_before=self._build(own[step.at - 1]),
-                    build_after=self._build(own[step.at]),
+            for step in steps_of_era:
+                before, after = self._builds(own[step.at - 1]), self._builds(own[step.at])
+                changes.append(
+                    Change(
+                        run=own[step.at],
+                        ratio=step.ratio,
+                        verdict=step.verdict,
+                        before=_pooled(levels[step.since : step.at], self.metric),
+                        after=_pooled(levels[step.at : step.until], self.metric),
+                        runs=step.until - step.at,
+                        build_before=before[0],
+                        build_after=after[0],
+                        baseline_build_before=before[1],
+                        baseline_build_after=after[1],
+                    )
                 )
-                for step in steps_of_era
-            ]
         return tuple(sorted(changes, key=lambda change: change.run))
 
     def regressed_since(self) -> int | None:
@@ -335,9 +343,10 @@ class _CellHistory:
     def _threshold(self) -> float:
         return self.runs[self.last].threshold
 
-    def _build(self, place: int) -> str:
+    def _builds(self, place: int) -> tuple[str, str]:
+        """The build of the server, and that of its baseline."""
         sight = self.runs[place].cells.get(self.cell_id)
-        return sight.build if sight else ""
+        return (sight.build, sight.baseline_build) if sight else ("", "")
 
 
 def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> Iterator[Followed]:

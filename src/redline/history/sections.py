@@ -147,12 +147,18 @@ def since(change: Change, history: History) -> str:
 
 
 def other_changes(change: Change, history: History) -> tuple[str, ...]:
-    """Other changes in that run that may explain it: the server's build, the machine; and how to find the commit."""
-    before, after = (build[:_HASH] for build in (change.build_before, change.build_after))
-    built = [f"build: {before} -> {after}"] if before and after and before != after else []
-    if built and all(map(_COMMIT.fullmatch, (change.build_before, change.build_after))):
-        good, bad = (after, before) if change.verdict is Verdict.FASTER else (before, after)
-        built.append(f"the commit: redline bisect {good} {bad}")
+    """Other changes in that run that may explain it: builds of the servers, the machine; and how to find the commit."""
+    known = (
+        ("build", change.build_before, change.build_after),
+        ("baseline", change.baseline_build_before, change.baseline_build_after),
+    )
+    differ = [(name, before, after) for name, before, after in known if before and after and before != after]
+    built = [f"{name}: {before[:_HASH]} -> {after[:_HASH]}" for name, before, after in differ]
+    if len(differ) == 1 and all(map(_COMMIT.fullmatch, differ[0][1:])):  # of two builds, either may be the cause
+        name, *ends = differ[0]
+        if (change.verdict is Verdict.FASTER) != (name == "baseline"):  # beside a faster baseline, a server is slower
+            ends.reverse()
+        built.append(f"the commit: redline bisect {ends[0][:_HASH]} {ends[1][:_HASH]}")
     return (*built, *history.runs[change.run].environment_differs)
 
 

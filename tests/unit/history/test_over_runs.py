@@ -12,6 +12,7 @@ from redline.model.history import History, LeftOut
 from redline.render import markdown
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.histories import CELL, comparison, level_series, seen
+from tests.fakes.plugins import FACTS
 from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simulated_run
 
 HERE = simulated_environment()
@@ -115,6 +116,38 @@ def test_the_search_for_the_commit_stands_beside_a_change_of_revisions(factor: f
     built, commit = lines.other_changes(made.cells[0].changes[0], made)
     assert built == "build: aaaaaaaaaaaa -> bbbbbbbbbbbb"
     assert commit == f"the commit: redline bisect {searched}"
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ("c", ("the commit: redline bisect bbbbbbbbbbbb aaaaaaaaaaaa",)),
+        ("d", ()),
+    ],
+)
+def test_another_build_of_the_baseline_stands_beside_a_change(own: str, said: tuple[str, ...]) -> None:
+    """A server may be slower only beside its baseline, which became faster: its own commits are not searched."""
+    series = level_series([1000.0] * 8 + [900.0] * 4, 7, between=0.003, trial_effect=0.003)
+    builds = [("c" * 40, "a" * 40)] * 8 + [(own * 40, "b" * 40)] * 4
+    runs = [
+        seen(place, one, build=build, baseline_build=baseline_build)
+        for place, (one, (build, baseline_build)) in enumerate(zip(series, builds, strict=True))
+    ]
+    made = history(runs)
+    (change,) = made.cells[0].changes
+    changed = ("build: cccccccccccc -> dddddddddddd",) if own == "d" else ()
+    baseline = "baseline: aaaaaaaaaaaa -> bbbbbbbbbbbb"
+    assert lines.other_changes(change, made) == (*changed, baseline, *said)
+    assert made.cells[0].points[-1].baseline_build == "b" * 40
+
+
+def test_a_history_knows_the_builds_of_both_servers_of_a_comparison() -> None:
+    run = comparison(0)
+    a, b = (FACTS.model_copy(update={"build": build}) for build in ("a", "b"))
+    duets = tuple(duet.model_copy(update={"servers": (a, b, a)}) for duet in run.duets)
+    seen_run = see(run.model_copy(update={"duets": duets}), "runs/one", lambda _: True)
+    (sight,) = seen_run.cells.values()
+    assert (sight.build, sight.baseline_build) == ("b", "a")
 
 
 def test_a_cell_that_its_suite_no_longer_has_does_not_fail() -> None:
