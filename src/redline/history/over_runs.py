@@ -17,11 +17,12 @@ from redline.analysis.own_servers import own_server
 from redline.analysis.results import CellResult, judge_run, too_few_for
 from redline.findings import is_valid
 from redline.history.changes import Level, Step, standing, steps
-from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
+from redline.model import Cell, Environment, Estimate, Metric, Plan, Run, ServerEntry, Variant
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut, OtherLine
 from redline.stats import LogRatios, pooled
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.estimate import estimate
+from redline.suite.planning import is_mix
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Sight:
     """The server that the cell is compared with, if `levels` are ratios."""
     baseline_slug: str = ""
     baseline_build: str = ""
+    request: str = ""
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -66,7 +68,7 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
     """The wanted cells of a run, judged by today's rules."""
     manifest = run.manifest
     levels = judge_run(run) if manifest.plan.suite.alone else {}
-    cells = {cell_id: _sight(cell) for cell_id, cell in levels.items() if wanted(cell.cell)}
+    cells = {cell_id: _sight(cell, manifest.plan) for cell_id, cell in levels.items() if wanted(cell.cell)}
     return SeenRun(
         name=PurePath(folder).name or manifest.name,  # CI gives the runs that it keeps names of their own
         folder=folder,
@@ -163,13 +165,20 @@ def overlooked(history: History) -> tuple[LeftOut, ...]:
     )
 
 
-def _sight(cell: CellResult) -> Sight:
+def _sight(cell: CellResult, plan: Plan) -> Sight:
     return Sight(
         slug=cell.cell.slug,
         role=cell.cell.role,
         build=server_facts(cell, "build"),
         levels={metric: _level_of(cell, metric) for metric in cell.cell.load.primary_metrics},
+        request=_request_of(cell.cell, plan),
     )
+
+
+def _request_of(cell: Cell, plan: Plan) -> str:
+    """What `-m` selects its request by, of several; empty for the only one, and for a mix of several."""
+    scenario, scenarios = cell.scenario, plan.suite.scenarios
+    return "" if len(scenarios) < 2 or is_mix(scenario, scenarios) else scenario.name
 
 
 def _level_of(cell: CellResult, metric: Metric) -> Level | str:
@@ -209,6 +218,7 @@ def _ratios(run: Run, wanted: Callable[[Cell], bool]) -> Iterator[tuple[str, Sig
                 baseline=baseline.variant.slug,
                 baseline_slug=baseline.slug,
                 baseline_build=duet.baseline_build if duet else "",
+                request=_request_of(cell, plan),
             ),
         )
 
@@ -366,6 +376,7 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
             cell_id=cell_id,
             slug=own.slug,
             baseline=own.baseline,
+            request=own.request,
             role=own.role,
             metric=metric,
             threshold=last.threshold,

@@ -68,6 +68,7 @@ class Followed(Frozen):
     baseline: str = omitted_if_default(
         "", description="slug of the server that the cell is compared with; empty if a level is followed"
     )
+    request: str = omitted_if_default("", "the request's name, if the run has several; empty of a mix")
     role: Literal["subject", "ceiling"]
     metric: Metric
     threshold: float = Field(description="the smallest relative difference that is a change, by its last run's suite")
