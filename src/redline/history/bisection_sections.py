@@ -39,8 +39,8 @@ def _row(commit: BisectedCommit) -> tuple[TextCell, ...]:
 
 def change(ratio: tuple[float, float, float]) -> str:
     """`+3.2% [+2.6, +3.9]`."""
-    value, low, high = (f"{100 * one:+.1f}".replace("-", "\N{MINUS SIGN}") for one in ratio)
-    return f"{value}% [{low}, {high}]"
+    value, low, high = ratio
+    return f"{fmt.signed(100 * value, 1)}% [{', '.join(fmt.change_ends(1 + low, 1 + high, 1))}]"
 
 
 def chances(probability: float) -> str:
@@ -95,10 +95,11 @@ def _ask_why(told: Bisection) -> Iterator[str]:
 
 
 def _by(told: Bisection) -> str:
-    """`3.2% higher [2.6, 3.9]`."""
+    """`3.2% higher [2.6, 3.9]`, `3.2% lower [2.6, 3.9]`: the interval is in the direction that the word says."""
     value, low, high = told.change or (0.0, 0.0, 0.0)
-    ends = sorted((abs(low), abs(high)) if (low > 0) == (high > 0) else (low, high))
-    return f"{abs(100 * value):.1f}% {'higher' if value > 0 else 'lower'} [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
+    ends = (low, high) if value > 0 else (-high, -low)
+    shown = ", ".join(fmt.change_ends(1 + ends[0], 1 + ends[1], 1)).replace("+", "")
+    return f"{abs(100 * value):.1f}% {'higher' if value > 0 else 'lower'} [{shown}]"
 
 
 def _worse(told: Bisection) -> str:
