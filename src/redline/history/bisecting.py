@@ -115,7 +115,7 @@ class Bisecting:
             told = told.answered(_ENDINGS[ended.ending], culprits, ended.probability, _ratios(span))
         else:
             told = told.answered(ended, (), 0.0, _ratios(self._newest))
-        return told.written(tuple(self._ranges()) if told.ending == "several" else (), self._log(told))
+        return told.written(tuple(self._ranges()) if told.ending in ("several", "undecided") else (), self._log(told))
 
     def _ranges(self) -> list[ChangedRange]:
         """The ranges in which the level surely changes."""

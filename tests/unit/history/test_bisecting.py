@@ -1,0 +1,21 @@
+"""What a search for a commit knows by its measurements, and when it ends."""
+
+from redline.history.bisecting import Bisecting
+from redline.model.bisection import Bisection, CommitDuet
+from tests.fakes.bisections import begun, name
+
+SCATTER = (-0.004, 0.001, 0.003)
+
+
+def with_level(told: Bisection, at: int, level: float, scatter: float = 1.0) -> Bisection:
+    """The search with a measurement of commit `at`."""
+    logs = tuple(level + scatter * each for each in SCATTER)
+    return Bisecting(told.with_duet(told.commits[at - 1], CommitDuet(logs=logs), 10**9)).judged()
+
+
+def test_a_search_that_cannot_decide_has_the_ranges_that_changed() -> None:
+    told = with_level(with_level(begun(4), 4, 0.05), 2, 0.0)
+    told = Bisecting(told.model_copy(update={"order": told.order * 20})).judged()
+    assert (told.ending, told.culprits) == ("undecided", (name(3),))
+    ((after, until, commits),) = [(one.after, one.until, one.commits) for one in told.ranges]
+    assert (after, until, commits) == (name(2), name(4), 2)
