@@ -19,3 +19,13 @@ def test_a_search_that_cannot_decide_has_the_ranges_that_changed() -> None:
     assert (told.ending, told.culprits) == ("undecided", (name(3),))
     ((after, until, commits),) = [(one.after, one.until, one.commits) for one in told.ranges]
     assert (after, until, commits) == (name(2), name(4), 2)
+
+
+def test_attempts_that_failed_are_no_measurements_of_the_newest_commit() -> None:
+    told = with_level(begun(8), 8, 0.0)
+    for _ in range(2):
+        told = Bisecting(told.with_failure(told.commits[-1], "no answer in time", 10**9, by_chance=True)).judged()
+    assert told.ending is None, "it is measured three times"
+    for _ in range(2):
+        told = with_level(told, 8, 0.0)
+    assert (told.ending, len(told.order)) == ("none", 5)

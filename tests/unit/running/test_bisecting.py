@@ -155,7 +155,7 @@ def test_a_commit_that_was_measured_and_fails_later_is_not_broken(tmp_path: Path
             return super().__call__(commit, number)
 
     told = searched(tmp_path, begun(4), Flaky([0.0] * 4))
-    assert (told.ending, told.order) == ("none", (name(4),) * 3)
+    assert (told.ending, told.order) == ("none", (name(4),) * 6)
     assert len(told.commits[-1].duets) == 1
     assert not told.commits[-1].broken
     assert told.commits[-1].failed == "no port is free"
