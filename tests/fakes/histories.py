@@ -42,9 +42,17 @@ def level_series(
 
 
 def seen(
-    place: int, says: Level | str, environment: Environment | None = None, *, suite: str = "nightly", build: str = "b0"
+    place: int,
+    says: Level | str,
+    environment: Environment | None = None,
+    *,
+    suite: str = "nightly",
+    build: str = "b0",
+    baseline_build: str = "",
 ) -> SeenRun:
     """The run of the `place`-th day, of one cell."""
+    levels = {Metric.THROUGHPUT: says}
+    sight = Sight("rust.hyper.SimpleGet.saturate", "subject", build, levels, baseline_build=baseline_build)
     return SeenRun(
         name=f"run-{place:02}",
         folder=f"runs/run-{place:02}",
@@ -53,7 +61,7 @@ def seen(
         complete=True,
         threshold=0.02,
         environment=environment or simulated_environment(),
-        cells={CELL: Sight("rust.hyper.SimpleGet.saturate", "subject", build, {Metric.THROUGHPUT: says})},
+        cells={CELL: sight},
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from redline.findings.duet import SeenDuet
 from redline.findings.rules import Observation, Rule
 from redline.findings.starts import BASELINE
-from redline.model import Histogram, TargetTraffic, Traffic
+from redline.model import Cell, Histogram, TargetTraffic, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -77,7 +77,7 @@ def share_waiting(response: Histogram, first_byte: Histogram) -> float:
 
 
 @Rule("sent-again", when="answers", note=0.0)
-def sent_again(trial: Trial, traffic: Traffic) -> Iterator[Observation]:
+def sent_again(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation]:
     """Requests that took 200 ms, 1 s or 3 s, or up to a fifth longer, and hardly any took a little less or more: ten or
     more, while the machine sent at least half as many segments again. Requests that timed out are not among them.
 
@@ -88,7 +88,8 @@ def sent_again(trial: Trial, traffic: Traffic) -> Iterator[Observation]:
     """
     again = trial.increase("tcp_segments_retransmitted", "machine") or 0.0
     for at_ns, what in _AGAIN.items() if again >= _FEWEST / 2 else ():
-        requests = alone_at(traffic.response, at_ns) - traffic.counts.outcomes.timeout
+        timed_out = traffic.counts.outcomes.timeout if at_ns <= cell.timeout_ns < at_ns * (1 + _WIDTH) else 0
+        requests = alone_at(traffic.response, at_ns) - timed_out
         if requests >= _FEWEST and again >= requests / 2:
             message = (
                 f"{requests:,} requests took {duration(at_ns)} to {duration(round(at_ns * (1 + _WIDTH)))}, and this "

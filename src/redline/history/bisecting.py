@@ -10,8 +10,8 @@ from redline.search import bisection as search
 
 LITTLE = 0.05
 """The weight of a commit that touches nothing of the server: it starts with little, never with none."""
-_FIRST = 3
-"""The most measurements of the newest commit before it is said to be no different."""
+_FIRST, _MOST_TRIED = 3, 6
+"""The measurements of the newest commit before it is said to be no different, and the most attempts at them."""
 _ENDINGS: dict[str, Ending] = {
     search.FOUND: "found",
     search.SEVERAL_CHANGES: "several",
@@ -79,8 +79,8 @@ class Bisecting:
             return None
         value, low, high = self._newest
         if self._is_first and low <= 0 <= high:
-            is_over = len(self.told.order) >= _FIRST or self._measured[0].is_same
-            return "none" if is_over else None
+            is_tried = len(self._measured) >= _FIRST or len(self.told.order) >= _MOST_TRIED
+            return "none" if is_tried or self._measured[0].is_same else None
         if self._is_first and (value > 0) != self._is_worse_above:
             return "opposite"
         return search.answer(self._commits, self._posterior, self._broken, len(self.told.order))
@@ -115,7 +115,7 @@ class Bisecting:
             told = told.answered(_ENDINGS[ended.ending], culprits, ended.probability, _ratios(span))
         else:
             told = told.answered(ended, (), 0.0, _ratios(self._newest))
-        return told.written(tuple(self._ranges()) if told.ending == "several" else (), self._log(told))
+        return told.written(tuple(self._ranges()) if told.ending in ("several", "undecided") else (), self._log(told))
 
     def _ranges(self) -> list[ChangedRange]:
         """The ranges in which the level surely changes."""

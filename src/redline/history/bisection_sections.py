@@ -20,8 +20,9 @@ def sections(told: Bisection) -> Iterator[Section]:
     most = {one.commit for one in sorted(known, key=lambda one: one.probability, reverse=True)[:_MOST_ROWS]}
     if most:
         left = [one.probability for one in told.commits if one.commit not in most]
-        said = f"{fmt.count(len(left), 'other commit')}, {chances(sum(left))} in all"
-        rest = (Prose.of([said], "dim"),) if left else ()
+        said = [f"{fmt.count(len(left), 'other commit')}, {chances(sum(left))} in all"] if left else []
+        said += ["; ".join(likelier)] if (likelier := likelier_answers(told)) else []
+        rest = (Prose.of(said, "dim"),) if said else ()
         rows = tuple(_row(one) for one in told.commits if one.commit in most)
         yield Section("Commits, the oldest first", (Table(columns, rows), *rest))
     yield Section("The answer, in words", (Prose.of(answer(told)),))
@@ -39,8 +40,8 @@ def _row(commit: BisectedCommit) -> tuple[TextCell, ...]:
 
 def change(ratio: tuple[float, float, float]) -> str:
     """`+3.2% [+2.6, +3.9]`."""
-    value, low, high = (f"{100 * one:+.1f}".replace("-", "\N{MINUS SIGN}") for one in ratio)
-    return f"{value}% [{low}, {high}]"
+    value, low, high = ratio
+    return f"{fmt.signed(100 * value, 1)}% [{', '.join(fmt.change_ends(1 + low, 1 + high, 1))}]"
 
 
 def chances(probability: float) -> str:
@@ -48,6 +49,13 @@ def chances(probability: float) -> str:
     if probability > 0.99:
         return ">99%" if probability > 0.995 else "99%"
     return "<1%" if probability < 0.01 else f"{100 * probability:.0f}%"
+
+
+def likelier_answers(told: Bisection) -> list[str]:
+    """Several changes and no change, with their probabilities, if one of them is likelier than the best commits."""
+    if max(told.several, told.none) <= max(told.probability, *(commit.probability for commit in told.commits)):
+        return []
+    return [f"several changes: {chances(told.several)}", f"no change: {chances(told.none)}"]
 
 
 def answer(told: Bisection) -> list[str]:
@@ -58,7 +66,7 @@ def answer(told: Bisection) -> list[str]:
             return [f"{_culprit_text(told)}; probability {chances(told.probability)}; {cost}", *_ask_why(told)]
         case "several":
             first = f"no single commit made {told.metric} {_worse(told)}: it changed in several steps; {cost}"
-            return [first, *(_range(told, one.after, one.until, one.commits, one.change) for one in told.ranges)]
+            return [first, *_ranges(told)]
         case "none":
             level = told.commits[-1].level or (0.0, 0.0, 0.0)
             sure = "" if max(map(abs, level)) < _SMALL else "sure "
@@ -71,11 +79,13 @@ def answer(told: Bisection) -> list[str]:
             ]
         case "undecided" if told.culprits:
             likely = ", ".join(_name(told, commit) for commit in told.culprits)
-            return [f"no commit is sure enough; the most likely, by {chances(told.probability)}: {likely}; {cost}"]
+            known = [*likelier_answers(told), f"the most likely, by {chances(told.probability)}: {likely}"]
+            return ["; ".join(("no commit is sure enough", *known, cost)), *_ranges(told)]
         case _:
             best = max(told.commits, key=lambda commit: commit.probability)
-            known = f"; so far the most likely, by {chances(best.probability)}: {best.name}" if best.probability else ""
-            return [f"not finished{known}; {cost}"]
+            known = likelier_answers(told) or [f"the most likely, by {chances(best.probability)}: {best.name}"]
+            so_far = [f"so far {'; '.join(known)}"] if best.probability else []
+            return ["; ".join(("not finished", *so_far, cost))]
 
 
 def _culprit_text(told: Bisection) -> str:
@@ -95,10 +105,11 @@ def _ask_why(told: Bisection) -> Iterator[str]:
 
 
 def _by(told: Bisection) -> str:
-    """`3.2% higher [2.6, 3.9]`."""
+    """`3.2% higher [2.6, 3.9]`, `3.2% lower [2.6, 3.9]`: the interval is in the direction that the word says."""
     value, low, high = told.change or (0.0, 0.0, 0.0)
-    ends = sorted((abs(low), abs(high)) if (low > 0) == (high > 0) else (low, high))
-    return f"{abs(100 * value):.1f}% {'higher' if value > 0 else 'lower'} [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
+    ends = (low, high) if value > 0 else (-high, -low)
+    shown = ", ".join(fmt.change_ends(1 + ends[0], 1 + ends[1], 1)).replace("+", "")
+    return f"{abs(100 * value):.1f}% {'higher' if value > 0 else 'lower'} [{shown}]"
 
 
 def _worse(told: Bisection) -> str:
@@ -110,12 +121,15 @@ def _ends(told: Bisection) -> str:
     return f"{told.newest.name} against {told.oldest.name} {'not measured' if level is None else change(level)}"
 
 
-def _range(told: Bisection, after: str, until: str, commits: int, ratio: tuple[float, float, float]) -> str:
-    rises = (ratio[0] > 0) != told.higher_is_better
-    good, bad = (after, until) if rises else (until, after)
-    where = _name(told, until) if commits == 1 else f"{commits} commits up to {_name(told, until)}"
-    more = "" if commits == 1 else f"; redline bisect {good[:9]} {bad[:9]}, with the same flags"
-    return f"{where}: {change(ratio)}{more}"
+def _ranges(told: Bisection) -> Iterator[str]:
+    """The ranges in which the level surely changes, and how to search in each."""
+    for one in told.ranges:
+        rises = (one.change[0] > 0) != told.higher_is_better
+        good, bad = (one.after, one.until) if rises else (one.until, one.after)
+        name = _name(told, one.until)
+        where = name if one.commits == 1 else f"{one.commits} commits up to {name}"
+        more = "" if one.commits == 1 else f"; redline bisect {good[:9]} {bad[:9]}, with the same flags"
+        yield f"{where}: {change(one.change)}{more}"
 
 
 def _name(told: Bisection, commit: str) -> str:

@@ -17,11 +17,12 @@ from redline.analysis.own_servers import own_server
 from redline.analysis.results import CellResult, judge_run, too_few_for
 from redline.findings import is_valid
 from redline.history.changes import Level, Step, standing, steps
-from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
+from redline.model import Cell, Environment, Estimate, Metric, Plan, Run, ServerEntry, Variant
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut, OtherLine
 from redline.stats import LogRatios, pooled
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.estimate import estimate
+from redline.suite.planning import is_mix
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Sight:
     baseline: str = ""
     """The server that the cell is compared with, if `levels` are ratios."""
     baseline_slug: str = ""
+    baseline_build: str = ""
+    request: str = ""
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -65,7 +68,7 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
     """The wanted cells of a run, judged by today's rules."""
     manifest = run.manifest
     levels = judge_run(run) if manifest.plan.suite.alone else {}
-    cells = {cell_id: _sight(cell) for cell_id, cell in levels.items() if wanted(cell.cell)}
+    cells = {cell_id: _sight(cell, manifest.plan) for cell_id, cell in levels.items() if wanted(cell.cell)}
     return SeenRun(
         name=PurePath(folder).name or manifest.name,  # CI gives the runs that it keeps names of their own
         folder=folder,
@@ -162,13 +165,20 @@ def overlooked(history: History) -> tuple[LeftOut, ...]:
     )
 
 
-def _sight(cell: CellResult) -> Sight:
+def _sight(cell: CellResult, plan: Plan) -> Sight:
     return Sight(
         slug=cell.cell.slug,
         role=cell.cell.role,
         build=server_facts(cell, "build"),
         levels={metric: _level_of(cell, metric) for metric in cell.cell.load.primary_metrics},
+        request=_request_of(cell.cell, plan),
     )
+
+
+def _request_of(cell: Cell, plan: Plan) -> str:
+    """What `-m` selects its request by, of several; empty for the only one, and for a mix of several."""
+    scenario, scenarios = cell.scenario, plan.suite.scenarios
+    return "" if len(scenarios) < 2 or is_mix(scenario, scenarios) else scenario.name
 
 
 def _level_of(cell: CellResult, metric: Metric) -> Level | str:
@@ -207,6 +217,8 @@ def _ratios(run: Run, wanted: Callable[[Cell], bool]) -> Iterator[tuple[str, Sig
                 levels={metric: _ratio_of(duet, metric) for metric in asked},
                 baseline=baseline.variant.slug,
                 baseline_slug=baseline.slug,
+                baseline_build=duet.baseline_build if duet else "",
+                request=_request_of(cell, plan),
             ),
         )
 
@@ -293,26 +305,32 @@ class _CellHistory:
         """The points of all runs."""
         for place, level in self.says.items():
             estimate, missing = (level.estimate, "") if isinstance(level, Level) else (None, level)
-            yield HistoryPoint(run=place, estimate=estimate, missing=missing, build=self._build(place))
+            build, baseline_build = self._builds(place)
+            yield HistoryPoint(
+                run=place, estimate=estimate, missing=missing, build=build, baseline_build=baseline_build
+            )
 
     def changes(self) -> tuple[Change, ...]:
         """The changes within every era, in the order of the runs."""
         changes = []
         for era, steps_of_era in self._steps.items():
             own, levels = self._levels(era)
-            changes += [
-                Change(
-                    run=own[step.at],
-                    ratio=step.ratio,
-                    verdict=step.verdict,
-                    before=_pooled(levels[step.since : step.at], self.metric),
-                    after=_pooled(levels[step.at : step.until], self.metric),
-                    runs=step.until - step.at,
-                    build_before=self._build(own[step.at - 1]),
-                    build_after=self._build(own[step.at]),
+            for step in steps_of_era:
+                before, after = self._builds(own[step.at - 1]), self._builds(own[step.at])
+                changes.append(
+                    Change(
+                        run=own[step.at],
+                        ratio=step.ratio,
+                        verdict=step.verdict,
+                        before=_pooled(levels[step.since : step.at], self.metric),
+                        after=_pooled(levels[step.at : step.until], self.metric),
+                        runs=step.until - step.at,
+                        build_before=before[0],
+                        build_after=after[0],
+                        baseline_build_before=before[1],
+                        baseline_build_after=after[1],
+                    )
                 )
-                for step in steps_of_era
-            ]
         return tuple(sorted(changes, key=lambda change: change.run))
 
     def regressed_since(self) -> int | None:
@@ -335,9 +353,10 @@ class _CellHistory:
     def _threshold(self) -> float:
         return self.runs[self.last].threshold
 
-    def _build(self, place: int) -> str:
+    def _builds(self, place: int) -> tuple[str, str]:
+        """The build of the server, and that of its baseline."""
         sight = self.runs[place].cells.get(self.cell_id)
-        return sight.build if sight else ""
+        return (sight.build, sight.baseline_build) if sight else ("", "")
 
 
 def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> Iterator[Followed]:
@@ -357,6 +376,7 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
             cell_id=cell_id,
             slug=own.slug,
             baseline=own.baseline,
+            request=own.request,
             role=own.role,
             metric=metric,
             threshold=last.threshold,

@@ -41,7 +41,7 @@ def _changed(history: History) -> Iterator[Section]:
             fmt.label(cell.metric),
             texts.last_value(cell),
             TextCell((line((texts.change_text(change), change.verdict)), line(texts.since(change, history)))),
-            words(*texts.other_changes(change, history), look="dim"),
+            words(*texts.other_changes(cell, change, history), look="dim"),
         )
         for cell in cells
         for change in reversed(cell.changes)

@@ -1,14 +1,17 @@
 """A history as sections: changes first, with a line of bars per cell and metric."""
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
+from typing import get_args
 
+from redline.defaults import DuetMetric
 from redline.document import format as fmt
 from redline.document.blocks import Column, Head, Line, Medium, Prose, Section, Table, TableCell, TextCell, line
 from redline.document.outline import Chapter, Outline
 from redline.history.changes import FEWEST_RUNS
 from redline.history.over_runs import silent
-from redline.model import Verdict
+from redline.model import Metric, Verdict
 from redline.model.history import Change, Followed, History, HistoryPoint
 from redline.report.bars import bars
 from redline.report.other_results import other_sections
@@ -115,7 +118,7 @@ def _row(cell: Followed, history: History) -> tuple[TableCell, ...]:
 def _change_lines(cell: Followed, history: History) -> Iterator[Line]:
     for change in cell.changes:
         yield line((change_text(change), change.verdict), f" {since(change, history)}")
-        for other in other_changes(change, history):
+        for other in other_changes(cell, change, history):
             yield line((other, "dim"))
 
 
@@ -146,14 +149,30 @@ def since(change: Change, history: History) -> str:
     return f"since run {change.run + 1} of {len(history.runs)}, {history.runs[change.run].name}"
 
 
-def other_changes(change: Change, history: History) -> tuple[str, ...]:
-    """Other changes in that run that may explain it: the server's build, the machine; and how to find the commit."""
-    before, after = (build[:_HASH] for build in (change.build_before, change.build_after))
-    built = [f"build: {before} -> {after}"] if before and after and before != after else []
-    if built and all(map(_COMMIT.fullmatch, (change.build_before, change.build_after))):
-        good, bad = (after, before) if change.verdict is Verdict.FASTER else (before, after)
-        built.append(f"the commit: redline bisect {good} {bad}")
+def other_changes(cell: Followed, change: Change, history: History) -> tuple[str, ...]:
+    """Other changes in that run that may explain it: builds of the servers, the machine; and how to find the commit."""
+    known = (
+        ("build", change.build_before, change.build_after),
+        ("baseline", change.baseline_build_before, change.baseline_build_after),
+    )
+    differ = [(name, before, after) for name, before, after in known if before and after and before != after]
+    built = [f"{name}: {before[:_HASH]} -> {after[:_HASH]}" for name, before, after in differ]
+    flags = _bisect_flags(cell)
+    # Of two builds, either may be the cause.
+    if flags and len(differ) == 1 and all(map(_COMMIT.fullmatch, differ[0][1:])):
+        name, *ends = differ[0]
+        if (change.verdict is Verdict.FASTER) != (name == "baseline"):  # beside a faster baseline, a server is slower
+            ends.reverse()
+        good, bad = (end[:_HASH] for end in ends)
+        built.append(f"the commit: redline bisect {good} {bad} {shlex.join(flags)}, with the same flags")
     return (*built, *history.runs[change.run].environment_differs)
+
+
+def _bisect_flags(cell: Followed) -> tuple[str, ...]:
+    """The flags by which a bisection is about this metric and request; empty if it cannot be about the metric."""
+    metric = "cpu" if cell.metric is Metric.CPU_PER_REQUEST else cell.metric.value
+    request = ("-m", cell.request) if cell.request else ()
+    return ("--metric", metric, *request) if metric in get_args(DuetMetric) else ()
 
 
 def last_value(cell: Followed) -> str:

@@ -21,12 +21,22 @@ _SCRIPTS = frozenset(("js", "mjs", "cjs", "jsx", "ts", "mts", "tsx"))
 _BY_WORD = frozenset(("py", "rs", "go", "kt", "scala", "rb", "php", "swift", "zig", "ex", "lua", "groovy", *_SCRIPTS))
 
 _WORD = re.compile(
-    r"\b(?:func|fun|fn|def|defp|function\*?)\s+(?:\((?P<receiver>[^)]*)\)\s*)?(?:[\w.]+[.:])?(?P<name>\w+)"
+    r"\b(?:func|fun|fn|def|defp|function\*?)\s+(?:<[^()]*>\s+)?(?:\((?P<receiver>[^)]*)\)\s*)?"
+    r"(?:[\w.]+(?:<[^()]*>)?\??[.:])?(?P<name>\w+)"
 )
-_ASSIGNED = re.compile(r"^\s*[^=({]*?(?P<name>[\w$]+)\s*[:=]\s*(?:async\s+)?(?:function\b|\([^()]*\)\s*=>|[\w$]+\s*=>)")
+_ASSIGNED = re.compile(
+    r"^\s*[^=({:]*?(?<![\w$])(?P<name>[\w$]+)\s*(?:(?::(?:[^=]|=>)*?)?=(?!>)|:)\s*(?:async\s+)?"
+    r"(?:function\b|\((?:[^()]|\([^()]*\))*(?:\)\s*(?::[^=]*)?=>|$)|[\w$]+\s*=>)"
+)
+"""A name, and the type that it has in TypeScript; then a function."""
+_VALUE = re.compile(r"\bval\s")
 _METHOD = re.compile(
-    r"^\s*(?:(?:static|async|get|set|public|private|protected|\*)\s+)*(?P<name>[\w$#]+)\s*\([^;'`\"]*\)\s*(?::[^=;]*)?\{\s*$"
+    r"^\s*(?:(?:static|async|get|set|public|private|protected|override|\*)\s+)*(?P<name>[\w$#]+)\s*(?:<[^()]*>)?"
+    r"\([^;'`\"]*\)\s*(?::[^=;]*)?\{\s*$"
 )
+_CONSTRUCTOR = re.compile(r"^\s*(?![A-Z\d_]+\s*\()[A-Z]\w*\s*\([^()]*\)\s*(?:throws\s[^{]*|:.*)?\{\s*\}?\s*$")
+"""It has no type; a macro of C is in capitals."""
+_ARROW = re.compile(r"\)\s*(?:where\s.*)?=>")
 _TYPED = re.compile(
     r"^\s*(?P<type>(?:[\w:<>,\[\]?.~]+[\s*&]+)*)(?P<within>(?:\w+(?:<[^<>]*>)?::)*)(?P<name>~?\w+)\s*\((?P<rest>.*)$"
 )
@@ -124,22 +134,29 @@ def _indent(line: str) -> int:
 def definition(line: str, kind: str) -> tuple[str, str] | None:
     """The name of a function that begins in a line, and its class where the line has it; None if none does."""
     line = _NOISE.sub("", line)
-    if kind in _BY_WORD and (named := _WORD.search(line)) is not None:
-        receiver = re.findall(r"\w+", named["receiver"] or "")
+    if kind in _BY_TYPE:
+        return _typed(line, kind)
+    named = _WORD.search(line) if kind in _BY_WORD else None
+    if named is not None and (kind == "go" or named["receiver"] is None):
+        receiver = re.findall(r"\w+", re.sub(r"\[.*\]", "", named["receiver"] or ""))
         return named["name"], receiver[-1] if receiver else ""
+    named = None
     if kind in _SCRIPTS:
         named = _ASSIGNED.match(line) or _METHOD.match(line)
-        return None if named is None or named["name"] in _STATEMENTS else (named["name"], "")
-    return _typed(line) if kind in _BY_TYPE else None
+    elif kind == "lua" or (kind == "scala" and _VALUE.search(line)):
+        named = _ASSIGNED.match(line)
+    return None if named is None or named["name"] in _STATEMENTS else (named["name"], "")
 
 
-def _typed(line: str) -> tuple[str, str] | None:
+def _typed(line: str, kind: str) -> tuple[str, str] | None:
     """The definition of a function by its type: `static int often(long n) {`; or `often(long n)` after its type."""
     named = _TYPED.match(line)
-    if named is None or named["name"] in _STATEMENTS or line.rstrip().endswith(";"):
+    if named is None or named["name"] in _STATEMENTS:
+        return None
+    if line.rstrip().endswith(";") and not (kind == "cs" and _ARROW.search(named["rest"])):
         return None
     words = re.findall(r"\w+", named["type"])
-    if _STATEMENTS.intersection(words) or not (words or not line[0].isspace()):
+    if _STATEMENTS.intersection(words) or not (words or not line[0].isspace() or _CONSTRUCTOR.match(line)):
         return None
     within = re.findall(r"\w+", re.sub(r"<.*?>", "", named["within"]))
     return named["name"], within[-1] if within else ""

@@ -39,6 +39,7 @@ class HistoryPoint(Frozen):
     estimate: Estimate | None
     missing: str = ""
     build: str = Field(default="", description="content hash of the build")
+    baseline_build: str = omitted_if_default("", "of a ratio: that of the baseline")
 
 
 class Change(Frozen):
@@ -55,6 +56,8 @@ class Change(Frozen):
     runs: int = Field(ge=1, description="number of runs at the new level, up to the next change or the last run")
     build_before: str = ""
     build_after: str = ""
+    baseline_build_before: str = omitted_if_default("")
+    baseline_build_after: str = omitted_if_default("")
 
 
 class Followed(Frozen):
@@ -65,6 +68,7 @@ class Followed(Frozen):
     baseline: str = omitted_if_default(
         "", description="slug of the server that the cell is compared with; empty if a level is followed"
     )
+    request: str = omitted_if_default("", "the request's name, if the run has several; empty of a mix")
     role: Literal["subject", "ceiling"]
     metric: Metric
     threshold: float = Field(description="the smallest relative difference that is a change, by its last run's suite")

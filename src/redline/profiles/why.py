@@ -37,7 +37,7 @@ from redline.stats.stacks import normal
 _METHOD = "t interval over sampled starts"
 _METHOD_WHOLE = "the ratio without a profiler, of the baseline's CPU time"
 _METHOD_REST = "from the intervals of the whole and of its parts"
-_NO_FRAME = "[unknown]"
+_NO_FRAME, _BELOW = "[unknown]", ";"
 _OF_JVMS = "async-profiler"
 _PLACE = re.compile(r"(?<= )(?:\S*/)?([^/\s:]+):\d+:\d+$")
 
@@ -77,16 +77,12 @@ def _whole(ratio: Estimate | None, level: Estimate | None) -> Estimate | None:
 
 @dataclass(frozen=True)
 class _Server:
-    """A server of a sampled start by function and by library; its CPU time per request before it was sampled.
-
-    `callers` counts samples of a function by the innermost touched function above it.
-    """
+    """A server of a sampled start by function, stack and library; its CPU time per request before it was sampled."""
 
     functions: SampledServer
     stacks: SampledServer
     libraries: SampledServer
     owners: Mapping[str, str]
-    callers: Mapping[str, Counter[str]]
     unsampled_ns: float | None
 
 
@@ -130,20 +126,14 @@ class _SampledDuet:
             if cpu_ns is None or facts.stacks is None:
                 raise _NoProfileError("the CPU time of the sampled servers is not known")
             functions, libraries, owners = Counter[str](), Counter[str](), dict[str, Counter[str]]()
-            callers, stacks = dict[str, Counter[str]](), normal(self._read(facts.stacks)).weights
             paths, known = Counter[str](), self._of_jvms if facts.profiler.startswith(_OF_JVMS) else self._libraries
-            touched = touched_among(
-                {_without_place(frame) for stack in stacks for frame in stack.frames}, self._touched or ()
-            )
-            for stack, weight in stacks.items():
+            for stack, weight in normal(self._read(facts.stacks)).weights.items():
                 frames = tuple(map(_without_place, stack.frames)) or (_NO_FRAME,)
                 function, library = frames[-1], known.of_stack(stack)
                 functions[function] += weight
-                paths[";".join(frames)] += weight
+                paths[_BELOW.join(frames)] += weight
                 libraries[library] += weight
                 owners.setdefault(function, Counter())[library] += weight
-                caller = next((frame for frame in reversed(frames[:-1]) if frame in touched), "")
-                callers.setdefault(function, Counter())[caller] += weight
             if not functions.total():
                 raise _NoProfileError("nothing was sampled during the measurement")
             yield _Server(
@@ -151,7 +141,6 @@ class _SampledDuet:
                 SampledServer(cpu_ns, paths),
                 SampledServer(cpu_ns, libraries),
                 {function: counted.most_common(1)[0][0] for function, counted in owners.items()},
-                callers,
                 _cpu_ns(before, target),
             )
 
@@ -174,13 +163,16 @@ class _SampledDuet:
                 problem=problem,
             )
         compared = [_start([server.functions for server in start], target) for start in starts]
-        expected = touched_among({name for start in compared for name in start.names}, self._touched or ())
-        functions = account(compared, expected)
+        paths = [pair for start in starts for server in start for pair in server.stacks.samples.items()]
+        touched = touched_among({frame for path, _ in paths for frame in path.split(_BELOW)}, self._touched or ())
+        functions = account(compared, touched)
         libraries = account([_start([server.libraries for server in start], target) for start in starts])
         owners = {name: owner for start in starts for server in start for name, owner in server.owners.items()}
         callers = dict[str, Counter[str]]()
-        for name, counted in (pair for start in starts for server in start for pair in server.callers.items()):
-            callers.setdefault(name, Counter()).update(counted)
+        for path, weight in paths:
+            *above, function = path.split(_BELOW)
+            caller = next((frame for frame in reversed(above) if frame in touched), "")
+            callers.setdefault(function, Counter())[caller] += weight
         used = [start[place].functions for start in starts for place in (0, target, -1)]
         return WhyReport(
             cell_id=cell_id,
@@ -207,7 +199,7 @@ class _SampledDuet:
         )
 
     def _cost_in_range(self, part: PartCost, library: str, callers: Counter[str]) -> CodeCost:
-        """The cost of a function, and whether the range of commits touches it, or what calls it."""
+        """The cost of a function, and whether the range of commits touches it, or what calls it: by its samples."""
         if self._touched is None:
             return _cost(part, library)
         caller, samples = callers.most_common(1)[0]

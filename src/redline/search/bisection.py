@@ -8,7 +8,7 @@ IEEE Transactions on Information Theory 9, 1963; Waeber et al., SIAM Journal on 
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias
@@ -42,6 +42,8 @@ _ALIKE = 2.0
 """A measurement counts whose bias is at most so many times that of the least biased one of its commit."""
 _REACH, _GRID = 12.0, 193
 """Sizes are integrated over so many standard errors to each side of the newest commit's level, at so many points."""
+_NEAR = np.linspace(-5.0, 5.0, 41)
+"""Further points, in standard errors, around a level that is known twice as well or better."""
 _NODES = 24
 
 
@@ -189,11 +191,10 @@ def posterior(commits: CommitGraph, measured: Sequence[MeasuredCommit]) -> Poste
     rows = sorted(known)
     value, se, df = (np.array([getattr(known[row], name) for row in rows]) for name in ("value", "se", "df"))
     newest = known[commits.last]
-    sizes = newest.value + newest.se * np.linspace(-_REACH, _REACH, _GRID)
-    step = sizes[1] - sizes[0]
+    sizes = _sizes(newest, known.values())
     at_zero = _log_density(value, np.zeros(len(rows)), se, df)
     at_size = _log_density(value[:, np.newaxis], sizes, se[:, np.newaxis], df[:, np.newaxis])
-    size_prior = _log_size_prior(sizes) + math.log(step)
+    size_prior = _log_size_prior(sizes) + np.log(np.gradient(sizes))
 
     contained = commits.contains[rows]
     patterns, members = np.unique(np.packbits(contained, axis=0), axis=1, return_inverse=True)
@@ -210,6 +211,14 @@ def posterior(commits: CommitGraph, measured: Sequence[MeasuredCommit]) -> Poste
     total = float(of_sizes.sum()) + none + several
     of_sizes /= total
     return Posterior(of_sizes.sum(axis=1), none / total, several / total, sizes, of_sizes)
+
+
+def _sizes(newest: CommitLevel, known: Iterable[CommitLevel]) -> Floats:
+    """The sizes of a change over which its probability is integrated."""
+    sizes = newest.value + newest.se * np.linspace(-_REACH, _REACH, _GRID)
+    near = [level.value + level.se * _NEAR for level in known if 2 * level.se <= newest.se]
+    found: Floats = np.unique(np.clip(np.concatenate([sizes, *near]), sizes[0], sizes[-1]))
+    return found
 
 
 def _log_size_prior(size: Floats) -> Floats:

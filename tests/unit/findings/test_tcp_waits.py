@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from redline.analysis.duet import Duet
 from redline.findings import judge
 from redline.findings.tcp_waits import alone_at, share_waiting
-from redline.model import Finding, Grade, Histogram, Recording, StreamTraffic
+from redline.model import Cell, Finding, Grade, Histogram, Recording, StreamTraffic
 from redline.model.traffic import Outcomes
 from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
@@ -39,8 +39,8 @@ def measured(
     return recording.model_copy(update={"traffic": seen.model_copy(update=update)})
 
 
-def found(recording: Recording) -> list[Finding]:
-    return [finding for finding in judge(CELL, recording) if finding.kind in KINDS]
+def found(recording: Recording, cell: Cell = CELL) -> list[Finding]:
+    return [finding for finding in judge(cell, recording) if finding.kind in KINDS]
 
 
 def spread(low: float, high: float, n: int = 1000) -> list[float]:
@@ -142,7 +142,14 @@ def test_requests_that_waited_for_another_segment_are_named_with_the_kernels_cou
 
 def test_requests_that_timed_out_after_that_time_are_no_sign_of_it() -> None:
     recording = measured(spread(0.2, 2.0) + spread(1_001.0, 1_002.0, 50), timeouts=50)
-    assert found(counting(recording, "machine", tcp_segments_retransmitted=1_000.0)) == []
+    cell = CELL.model_copy(update={"timeout_ns": 1_000 * MS})
+    assert found(counting(recording, "machine", tcp_segments_retransmitted=1_000.0), cell) == []
+
+
+def test_requests_that_timed_out_later_hide_nothing() -> None:
+    recording = measured(spread(0.2, 2.0) + spread(201.0, 204.0, 50) + [5_001.0] * 60, timeouts=60)
+    (finding,) = found(counting(recording, "machine", tcp_segments_retransmitted=1_000.0))
+    assert finding.message.startswith("50 requests took 200 ms")
 
 
 def test_nothing_is_said_where_nobody_counted_segments() -> None:

@@ -11,7 +11,9 @@ from redline.model import Environment, Metric, Run, Skipped, Verdict
 from redline.model.history import History, LeftOut
 from redline.render import markdown
 from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.compared import Cost, compared_run
 from tests.fakes.histories import CELL, comparison, level_series, seen
+from tests.fakes.plugins import FACTS
 from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simulated_run
 
 HERE = simulated_environment()
@@ -95,7 +97,7 @@ def test_lesser_differences_stand_beside_a_change() -> None:
     made = history(nightly([1000.0] * 8 + [1100.0] * 4, {8: TUNED}))
     (change,) = made.cells[0].changes
     assert made.runs[8].environment_differs == ("governor: not known -> performance",)
-    assert lines.other_changes(change, made) == ("governor: not known -> performance",)
+    assert lines.other_changes(made.cells[0], change, made) == ("governor: not known -> performance",)
     assert lines.since(change, made) == "since run 9 of 12, run-08"
     assert lines.change_text(change).startswith("▲ faster +")
 
@@ -103,7 +105,7 @@ def test_lesser_differences_stand_beside_a_change() -> None:
 def test_another_build_stands_beside_a_change() -> None:
     series = level_series([1000.0] * 8 + [900.0] * 4, 7, between=0.003, trial_effect=0.003)
     made = history([seen(place, one, build="old" if place < 8 else "new") for place, one in enumerate(series)])
-    assert lines.other_changes(made.cells[0].changes[0], made) == ("build: old -> new",)
+    assert lines.other_changes(made.cells[0], made.cells[0].changes[0], made) == ("build: old -> new",)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +114,68 @@ def test_another_build_stands_beside_a_change() -> None:
 def test_the_search_for_the_commit_stands_beside_a_change_of_revisions(factor: float, searched: str) -> None:
     series = level_series([1000.0] * 8 + [factor * 1000] * 4, 7, between=0.003, trial_effect=0.003)
     made = history([seen(place, one, build=("a" if place < 8 else "b") * 40) for place, one in enumerate(series)])
-    built, commit = lines.other_changes(made.cells[0].changes[0], made)
+    built, commit = lines.other_changes(made.cells[0], made.cells[0].changes[0], made)
     assert built == "build: aaaaaaaaaaaa -> bbbbbbbbbbbb"
-    assert commit == f"the commit: redline bisect {searched}"
+    assert commit == f"the commit: redline bisect {searched} --metric throughput, with the same flags"
+
+
+@pytest.mark.parametrize(
+    ("metric", "request_name", "flags"),
+    [
+        (Metric.CPU_PER_REQUEST, "", "--metric cpu"),
+        (Metric.GAP_P99, "search items", "--metric 'gap p99' -m 'search items'"),
+        (Metric.MEMORY, "", None),
+    ],
+)
+def test_the_search_is_about_the_metric_and_the_request_that_changed(
+    metric: Metric, request_name: str, flags: str | None
+) -> None:
+    series = level_series([1000.0] * 8 + [900.0] * 4, 7, between=0.003, trial_effect=0.003)
+    made = history([seen(place, one, build=("a" if place < 8 else "b") * 40) for place, one in enumerate(series)])
+    cell = made.cells[0].model_copy(update={"metric": metric, "request": request_name})
+    searched = [text for text in lines.other_changes(cell, cell.changes[0], made) if "bisect" in text]
+    expected = f"the commit: redline bisect aaaaaaaaaaaa bbbbbbbbbbbb {flags}, with the same flags"
+    assert searched == ([] if flags is None else [expected])
+
+
+def test_a_cell_has_the_name_of_its_request_where_there_are_several() -> None:
+    run = compared_run({"home": Cost(), "search": Cost(), "mix": Cost()})
+    requests = {sight.slug: sight.request for sight in see(run, "runs/one", lambda _: True).cells.values()}
+    assert requests == {"B.home.load": "home", "B.search.load": "search", "B.mix.load": ""}
+    (only,) = see(comparison(0), "runs/one", lambda _: True).cells.values()
+    assert only.request == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ("c", ("the commit: redline bisect bbbbbbbbbbbb aaaaaaaaaaaa --metric throughput, with the same flags",)),
+        ("d", ()),
+    ],
+)
+def test_another_build_of_the_baseline_stands_beside_a_change(own: str, said: tuple[str, ...]) -> None:
+    """A server may be slower only beside its baseline, which became faster: its own commits are not searched."""
+    series = level_series([1000.0] * 8 + [900.0] * 4, 7, between=0.003, trial_effect=0.003)
+    builds = [("c" * 40, "a" * 40)] * 8 + [(own * 40, "b" * 40)] * 4
+    runs = [
+        seen(place, one, build=build, baseline_build=baseline_build)
+        for place, (one, (build, baseline_build)) in enumerate(zip(series, builds, strict=True))
+    ]
+    made = history(runs)
+    (change,) = made.cells[0].changes
+    changed = ("build: cccccccccccc -> dddddddddddd",) if own == "d" else ()
+    baseline = "baseline: aaaaaaaaaaaa -> bbbbbbbbbbbb"
+    assert lines.other_changes(made.cells[0], change, made) == (*changed, baseline, *said)
+    assert made.cells[0].points[-1].baseline_build == "b" * 40
+
+
+def test_a_history_knows_the_builds_of_both_servers_of_a_comparison() -> None:
+    run = comparison(0)
+    a, b = (FACTS.model_copy(update={"build": build}) for build in ("a", "b"))
+    duets = tuple(duet.model_copy(update={"servers": (a, b, a)}) for duet in run.duets)
+    seen_run = see(run.model_copy(update={"duets": duets}), "runs/one", lambda _: True)
+    (sight,) = seen_run.cells.values()
+    assert (sight.build, sight.baseline_build) == ("b", "a")
 
 
 def test_a_cell_that_its_suite_no_longer_has_does_not_fail() -> None:

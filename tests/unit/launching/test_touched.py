@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,48 @@ def test_a_changed_line_touches_the_function_around_it(path: str, text: str, cha
     assert names(path, text, changed) == touched
 
 
+@pytest.mark.parametrize(
+    ("kind", "line", "name"),
+    [
+        ("ts", "const serve: Handler = async (req) => {", "serve"),
+        ("ts", "const serve: (req: Request) => Response = (req) => {", "serve"),
+        ("ts", "export const serve = (req: Request): Response => {", "serve"),
+        ("ts", "export const serve = async (", "serve"),
+        ("ts", "  private readonly serve = async (req: Req, then: () => void): Promise<void> => {", "serve"),
+        ("ts", "  override serve<T>(req: T): Promise<T> {", "serve"),
+        ("ts", "  serve: (req) => {", "serve"),
+        ("js", "const serve = req => {", "serve"),
+        ("js", "module.exports = function serve(req) {", "serve"),
+        ("js", "const names = items.map((item) => {", None),
+        ("js", "app.get('/x', async (req, res) => {", None),
+        ("js", "if (a === b) {", None),
+        ("lua", "local serve = function(x)", "serve"),
+        ("lua", "local serve = function (x) return x end", "serve"),
+        ("lua", "function M:serve(x)", "serve"),
+        ("scala", "  lazy val serve: Int => Int = x => {", "serve"),
+        ("scala", "    case one: Int => {", None),
+        ("kt", "fun <T : Comparable<T>> List<T>.serve(x: Int) {", "serve"),
+        ("kt", "fun String?.serve() = 1", "serve"),
+        ("rs", "fn serve<B: Body>(request: B) {", "serve"),
+        ("java", "    Api(int x) {", "Api"),
+        ("java", "    Api(int x) throws IOException {", "Api"),
+        ("java", "        Api one = new Api(1) {", None),
+        ("cpp", "    Server(int x) : x_(x) {}", "Server"),
+        ("cpp", "    ParallelFor(n, [&](int at) {", None),
+        ("cpp", "    LIST_FOREACH(one, all) {", None),
+        ("cs", "    public async Task<int> Serve(int x) => x + 1;", "Serve"),
+        ("cs", "    items.ForEach((x) => Print(x));", None),
+        ("cs", "    return Serve((x) => x);", None),
+    ],
+)
+def test_the_function_that_a_line_defines(kind: str, line: str, name: str | None) -> None:
+    assert definition(line, kind) == (None if name is None else (name, ""))
+
+
+def test_a_receiver_is_a_class_without_its_types() -> None:
+    assert definition("func (c *conn[K, V]) serve(ctx", "go") == ("serve", "conn")
+
+
 def test_a_renamed_function_counts_with_both_names() -> None:
     assert names("a.go", GO, "serve", "answer") == ["conn.answer", "conn.serve"]
 
@@ -159,6 +202,14 @@ def test_calls_and_declarations_are_no_definitions(line: str) -> None:
 
 def test_a_line_of_many_stars_is_read_at_once() -> None:
     assert definition("a" + " * & * &" * 2000, "c") is None
+
+
+@pytest.mark.parametrize("text", ["a:" * 500, "a = (" * 200, "a: (a) " * 140, "fun a<" * 160, "=>(" * 300])
+def test_a_long_line_of_a_script_is_read_at_once(text: str) -> None:
+    began = time.perf_counter()
+    definition(text, "ts")
+    definition(text, "kt")
+    assert time.perf_counter() - began < 1
 
 
 def test_the_work_tree_is_compared_too(tmp_path: Path) -> None:

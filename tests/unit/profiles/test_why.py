@@ -30,7 +30,7 @@ from tests.fakes.duets import simulated_duet
 from tests.unit.report.test_metrics_of_duets import with_suite
 
 COSTS = {"A": {"often": 0.7, "seldom": 0.3}, "B": {"often": 0.7, "seldom": 0.35}}
-"""Costs of functions: B needs 5% more, all of it in `seldom`."""
+"""Costs of functions, or of a path of callers: B needs 5% more, all of it in `seldom`."""
 SAMPLES, SECOND = 2_000, 10**9
 
 
@@ -62,7 +62,7 @@ def drawn(rng: np.random.Generator, costs: Mapping[str, float]) -> Stacks:
     shares = np.array([*costs.values()]) / sum(costs.values())
     weights = Counter[Stack]()
     for name, weight in zip(costs, rng.multinomial(SAMPLES, shares), strict=True):
-        weights[Stack(("serve", name))] += int(weight)
+        weights[Stack(("serve", *name.split(";")))] += int(weight)
     return Stacks(weights)
 
 
@@ -138,6 +138,17 @@ def test_a_function_that_a_touched_one_calls_is_said_to_be_below_it() -> None:
     (why,) = report.why
     assert [(cost.touched, cost.below) for cost in why.functions] == [(False, "serve")]
     assert "| not touched, below serve |" in as_markdown(report).decode()
+
+
+def test_the_same_functions_are_touched_and_named_as_callers() -> None:
+    """A has no frame of the touched class, where another of that name would be taken for it."""
+    often, path = {"often": 0.7}, "java.util.HashMap.get;seldom"
+    run = sampled_run({"A": {**often, path: 0.3}, "B": {**often, path: 0.35, "Api.get": 0.02}})
+    touched = (TouchedFunction(name="get", within="Api", file="src/Api.java"),)
+    (why,) = build_report(run.model_copy(update={"manifest": run.manifest.of_range(touched)})).why
+    assert [(cost.name, cost.touched, cost.below) for cost in why.functions] == [
+        *(("seldom", False, ""), ("Api.get", True, ""))
+    ]
 
 
 def test_without_a_range_nothing_is_marked() -> None:

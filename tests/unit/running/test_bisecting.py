@@ -11,36 +11,14 @@ import pytest
 from redline.document.blocks import Prose, Table, words
 from redline.errors import BuildError, DriveError, LaunchError, NotStoredError, RedlineError, StoreError, UsageError
 from redline.history.bisecting import Bisecting
-from redline.history.bisection_sections import answer, chances, change, sections
+from redline.history.bisection_sections import answer, sections
 from redline.model import Metric
 from redline.model.bisection import BisectedCommit, Bisection, CommitDuet, PrintedNumber
-from redline.model.catalogue import Revision
 from redline.running import bisecting
 from redline.running.bisecting import BisectStore, DuetOfCommit, _duet_of, search
+from tests.fakes.bisections import begun, name
 
 SCATTER = (-0.004, 0.001, 0.003)
-
-
-def name(number: int) -> str:
-    return f"{number:040x}"
-
-
-def begun(count: int, *, is_fix: bool = False, higher_is_better: bool = False) -> Bisection:
-    """A search of which nothing is measured: commits 1 to `count` after commit 0."""
-    oldest, newest = Revision(name="v1", commit=name(0)), Revision(name="HEAD", commit=name(count))
-    return Bisection(
-        command="redline bisect v1 HEAD",
-        repository="/work",
-        good=newest if is_fix else oldest,
-        bad=oldest if is_fix else newest,
-        is_fix=is_fix,
-        metric="CPU per request",
-        higher_is_better=higher_is_better,
-        commits=tuple(
-            BisectedCommit(commit=name(at), subject=f"commit {at}", parents=(name(at - 1),), weight=1.0)
-            for at in range(1, count + 1)
-        ),
-    )
 
 
 class Lab:
@@ -177,7 +155,7 @@ def test_a_commit_that_was_measured_and_fails_later_is_not_broken(tmp_path: Path
             return super().__call__(commit, number)
 
     told = searched(tmp_path, begun(4), Flaky([0.0] * 4))
-    assert (told.ending, told.order) == ("none", (name(4),) * 3)
+    assert (told.ending, told.order) == ("none", (name(4),) * 6)
     assert len(told.commits[-1].duets) == 1
     assert not told.commits[-1].broken
     assert told.commits[-1].failed == "no port is free"
@@ -280,12 +258,6 @@ def test_the_table_leaves_out_what_is_not_likely(tmp_path: Path) -> None:
     table, words = sections(told)
     assert (table.title, words.title) == ("Commits, the oldest first", "The answer, in words")
     assert Bisecting(told).next() is None
-
-
-def test_texts_of_changes_and_chances() -> None:
-    assert change((0.032, 0.026, 0.039)) == "+3.2% [+2.6, +3.9]"
-    assert change((-0.032, -0.039, 0.001)) == "\N{MINUS SIGN}3.2% [\N{MINUS SIGN}3.9, +0.1]"
-    assert [chances(each) for each in (0.001, 0.5, 0.991, 0.9999)] == ["<1%", "50%", "99%", ">99%"]
 
 
 def test_the_most_probable_commits_have_rows_and_the_others_a_sum() -> None:

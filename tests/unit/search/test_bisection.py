@@ -116,6 +116,20 @@ def test_what_may_bias_a_level_widens_it_however_many_starts_there_are() -> None
     assert spans([MeasuredCommit(0, (0.05,) * 30, bias=0.2), again]) == spans([again]), "cold servers do not count"
 
 
+@pytest.mark.parametrize("size", [0.06, 0.062, 0.064, 0.066, 0.068, 0.07])
+@pytest.mark.parametrize("bias", [0.05, 0.1, 0.3])
+def test_one_change_is_found_where_the_newest_commit_is_known_worst(bias: float, size: float) -> None:
+    commits = CommitGraph.in_line([1.0] * 20)
+    starts = (-0.0004, 0.0001, 0.0003)
+    newest = MeasuredCommit(19, tuple(0.08 + each for each in starts), bias=bias)
+    others = [MeasuredCommit(at, tuple(size * (at >= 3) + each for each in starts)) for at in (2, 3, 5, 7, 9, 13, 17)]
+    known = posterior(commits, [newest, *others])
+    assert known.commits[3] > 0.99
+    middle, low, high = known.size_at([3])
+    assert middle == pytest.approx(size, abs=0.0005)
+    assert 0.0005 < high - low < 0.003
+
+
 def test_a_level_changes_from_the_last_measured_commit_that_is_contained() -> None:
     """0, then 1 and 2 on a branch beside 3, and the merge 4: 3 does not contain what 2 made worse."""
     commits = CommitGraph.of_parents([(), (0,), (1,), (0,), (2, 3)], [1.0] * 5)

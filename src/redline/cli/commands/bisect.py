@@ -25,7 +25,7 @@ from redline.cli.turns import turn_of
 from redline.document.blocks import Section
 from redline.errors import RedlineError, UsageError
 from redline.history.bisecting import LITTLE
-from redline.history.bisection_sections import chances, change, sections
+from redline.history.bisection_sections import chances, change, likelier_answers, sections
 from redline.launching.history import CommitHistory, history_between
 from redline.launching.revisions import Repository
 from redline.model import Metric
@@ -62,13 +62,14 @@ class BisectView:
         self._print(f"[{len(told.order) + 1}] {commit.name}", "bold")
 
     def measured(self, commit: BisectedCommit, told: Bisection) -> None:
-        """Say how it compares, and which commit is the most probable."""
+        """Say how it compares, and which commit or other answer is the most probable."""
         if lacking := commit.broken or commit.failed:
             self._print(f"    {'skipped' if commit.broken else 'not measured'}: {lacking}", "yellow")
             return
         best = max(told.commits, key=lambda one: one.probability)
         level = "not known" if commit.level is None else change(commit.level)
-        self._print(f"    {told.metric} {level}; most likely {best.commit[:9]}: {chances(best.probability)}")
+        known = likelier_answers(told) or [f"most likely {best.commit[:9]}: {chances(best.probability)}"]
+        self._print(f"    {told.metric} {level}; {'; '.join(known)}")
 
     def _print(self, text: str, style: str = "") -> None:
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
