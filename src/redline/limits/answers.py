@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log
 
 from redline.analysis.bounds import Times
-from redline.analysis.percentiles import LoadedRequests, request_reports
+from redline.analysis.percentiles import LoadedRequests, request_reports, requests_due, stream_report
 from redline.findings import touched_by
 from redline.limits.doubts import Seen
 from redline.model import (
@@ -29,7 +29,7 @@ from redline.model.limits import (
     ProbeState,
 )
 from redline.model.percentile import Effect
-from redline.model.streams import MESSAGE_TIMES
+from redline.model.streams import MESSAGE_TIMES, StreamReport
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
 from redline.search.evidence import RequestSeen, overloaded, stall_ns
@@ -109,6 +109,7 @@ def probe(  # noqa: PLR0913
     failures: tuple[FirstFailure, ...] = (),
     requests: tuple[RequestReport, ...] = (),
     journeys: JourneyReport | None = None,
+    streams: StreamReport | None = None,
     bounds: Mapping[str, Effect] | None = None,
     recording: str = "",
 ) -> LimitProbe:
@@ -151,6 +152,7 @@ def probe(  # noqa: PLR0913
         failures=failures,
         requests=requests,
         journeys=journeys,
+        streams=streams,
         bounds=dict(bounds),
         recording=recording,
     )
@@ -205,6 +207,15 @@ def messages_seen(scenario: Scenario, traffic: Traffic) -> Iterator[tuple[tuple[
         if totals.conversations:
             good = totals.streams.good
             yield (label, "goodput"), RequestSeen(totals.conversations, good, totals.conversations - good, Histogram())
+
+
+def report_of_messages(
+    scenario: Scenario, traffic: Traffic, evidence: Evidence, bounds: Mapping[str, Effect]
+) -> StreamReport | None:
+    """What a report says of the messages of a probe; None if it had no conversations."""
+    due = requests_due(scenario, traffic.counts.due, traffic.requests)
+    report, leaves = stream_report([traffic.streams], evidence.seconds, due), next(iter(bounds.values()), None)
+    return report and report.bounded(leaves, leaves if leaves == "unknown" else None)
 
 
 def reports_by_request(

@@ -15,6 +15,7 @@ from redline.findings.failed import LEFT_OVER, all_failed
 from redline.limits.answers import (
     answer,
     messages_seen,
+    report_of_messages,
     probe,
     probe_bounds,
     reports_by_request,
@@ -232,6 +233,7 @@ class SearchState:
                 requests=reports_by_request(self.cell.scenario, recording.traffic, evidence, bounds),
                 bounds=bounds,
                 journeys=journey_report(self.cell.scenario, [recording.traffic.journeys], evidence.seconds),
+                streams=report_of_messages(self.cell.scenario, recording.traffic, evidence, bounds),
                 recording=made.stored_as(self.cell),
             )
         )

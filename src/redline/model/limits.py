@@ -20,6 +20,7 @@ from redline.model.percentile import Effect, Percentile
 from redline.model.plan import Skipped
 from redline.model.report import Report
 from redline.model.run import SameBuilds
+from redline.model.streams import STREAMS, StreamReport
 from redline.model.timeline import SearchedLoad
 from redline.model.traffic import ENCODED
 from redline.quantities import paced, users
@@ -227,6 +228,7 @@ class LimitProbe(Frozen):
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, in that order")
     requests: tuple[RequestReport, ...] = omitted_if_default((), "by request, if the scenario has several")
     journeys: JourneyReport | None = omitted_if_default(None, "of a scenario that is a journey")
+    streams: StreamReport | None = omitted_if_default(None, STREAMS)
     recording: str = omitted_if_default("", "the file of its recording in the search's directory; empty if not kept")
 
     def time(self, name: str) -> Percentile | None:

@@ -24,6 +24,7 @@ from redline.model import (
     RequestReport,
 )
 from redline.model.limits import LimitProbe, LimitReport
+from redline.model.streams import StreamReport
 from redline.quantities import duration
 from redline.report.views import comparisons_by_cell, counts_are_known, weighed_findings
 from redline.visible import visible
@@ -47,6 +48,11 @@ _PROBE = (
 )
 _ADDED_LATER = ("p75_ns", "p95_ns", "max_ns", "aborted_by")
 _TIMES = {0.5: "p50_ns", 0.75: "p75_ns", 0.9: "p90_ns", 0.95: "p95_ns", 0.99: "p99_ns", 0.999: "p999_ns", 1.0: "max_ns"}
+_OF_MESSAGES = {
+    f"{name}_{_TIMES[q]}": (times, q)
+    for name, times in {"first_message": "first_event", "gap": "gaps"}.items()
+    for q in (0.5, 0.95, 0.99)
+}
 _OF_REQUEST = ("request", "requests", "body_bytes", *(f"first_byte_{name}" for name in _TIMES.values()))
 _SPEEDS = ("passed_speed", "failed_speed")
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
@@ -69,6 +75,9 @@ SEARCH_COLUMNS = (
     *_CHANGED,
     "users",
     *_OF_USERS,
+    "messages_per_s",
+    *_OF_MESSAGES,
+    "goodput",
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -120,6 +129,7 @@ def search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
                 name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER, "speed", "began_s", "users")
             }
             made["bounds"] = "; ".join(f"{name}: {left}" for name, left in probe.bounds.items())
+            made |= _of_messages(probe.streams)
             yield about | {"row": "probe"} | made
             loaded = {
                 name: made[name] for name in ("phase", "fresh", "start", "rate_per_s", "seconds", "speed", "users")
@@ -295,6 +305,19 @@ def _deviations(cell: CellReport) -> Iterator[dict[str, Field]]:
         )
         for column, own_unit, value in numbers:
             yield {"metric": f"{name}-{column}", "unit": own_unit, "value": value, "method": method}
+
+
+def _of_messages(streams: StreamReport | None) -> dict[str, Field]:
+    """What a probe measured of messages, without bounds."""
+    if streams is None:
+        return {}
+    times: dict[str, Field] = {
+        name: point.ns
+        for name, (kind, q) in _OF_MESSAGES.items()
+        for point in getattr(streams, kind)
+        if point.q == q and not point.bound
+    }
+    return {"messages_per_s": streams.events_per_s, "goodput": streams.goodput} | times
 
 
 def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:

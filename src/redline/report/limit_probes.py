@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from redline.document import format as fmt
 from redline.document.blocks import Column, Span, Table, TableCell, TextCell
 from redline.model.limits import PROBE_QUANTILES, LimitProbe
-from redline.quantities import speed
+from redline.model.streams import StreamReport
+from redline.quantities import percent, speed
+from redline.report.streams import messages_text
 
 _FEW = ("p50", "p90", "p99", "p99.9")
 """The percentiles that a terminal has room for."""
@@ -22,12 +24,13 @@ def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
     speeds = ("speed",) if any(probe.speed is not None for probe in probes) else ()
     begins = ("at",) if any(probe.began_s is not None for probe in probes) else ()
     tried = "users" if any(probe.users is not None for probe in probes) else "rate"
-    heads = (*begins, *speeds, tried, "answered", *times, "errors", *(() if brief else ("length",)))
+    messages = ("messages",) if any(probe.streams is not None for probe in probes) else ()
+    heads = (*begins, *speeds, tried, "answered", *times, *messages, "errors", *(() if brief else ("length",)))
     rows = [
         (
             *("—" if probe.began_s is None else f"{probe.began_s:.0f} s" for _ in begins),
             *("—" if probe.speed is None else speed(probe.speed) for _ in speeds),
-            *_numbers(probe, times),
+            *_numbers(probe, times, has_messages=bool(messages)),
             *((counts_text(probe),) if brief else (f"{probe.seconds:.1f} s", counts_text(probe), probe_note(probe))),
         )
         for probe in ordered
@@ -36,12 +39,19 @@ def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
     return Table((*(Column(head, "right") for head in heads), *texts), tuple(rows), muted=muted)
 
 
-def _numbers(probe: LimitProbe, times: Iterable[str]) -> Iterator[TableCell]:
+def _numbers(probe: LimitProbe, times: Iterable[str], *, has_messages: bool) -> Iterator[TableCell]:
     tried = rate_text(probe.rate_per_s) if probe.users is None else fmt.integer(probe.users)
     yield TextCell(((Span(tried, "", probe.recording),),))
     yield rate_text(probe.answered_per_s)
     yield from ("—" if (time := probe.time(name)) is None else fmt.point_sign(time) for name in times)
+    if has_messages:
+        yield "" if probe.streams is None else _messages(probe.streams)
     yield fmt.integer(probe.errors)
+
+
+def _messages(streams: StreamReport) -> str:
+    good = () if streams.goodput is None else (f"{percent(streams.goodput)} good",)
+    return ", ".join((messages_text(streams), *good))
 
 
 def counts_text(probe: LimitProbe) -> str:

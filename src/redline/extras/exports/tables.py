@@ -20,7 +20,7 @@ NUMBERS = frozenset(
         *("at_least", "at_most", "rate_per_s", "seconds", "offered_per_s", "answered_per_s", "speed"),
         *("passed_per_s", "failed_per_s", "passed_speed", "failed_speed", "met_at_per_s", "missed_at_per_s"),
         *("users", "passed_users", "failed_users", "met_at_users", "missed_at_users"),
-        *("began_s", "changed_until_s", "changed_since_s", "body_bytes"),
+        *("began_s", "changed_until_s", "changed_since_s", "body_bytes", "messages_per_s", "goodput"),
         *(column for column in SEARCH_COLUMNS if column.endswith("_ns")),
     }
 )
