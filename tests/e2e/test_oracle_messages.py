@@ -52,15 +52,14 @@ def test_tokens_are_those_that_were_sent(oracle: Path, http: HttpVersion) -> Non
 @pytest.mark.parametrize("http", ["1.1", "2"])
 def test_times_are_those_that_were_sent(oracle: Path, http: HttpVersion) -> None:
     """Medians within 20 us of what was sent; the first token, from the head on, later by the oracle's lateness, too.
-
-    A message counts from its arrival, a head from when it was read, which is some microseconds later.
     The medians of three tries are judged, because the machine may do something else during one of them.
     """
     tries = [medians_of(conversation(oracle, http)) for _ in range(3)]
     gap, per_message, first = (statistics.median(values) for values in zip(*tries, strict=True))
     assert abs(gap - GAP_MS * MS) <= 20 * US
     assert abs(per_message - GAP_MS * MS) <= 20 * US
-    assert -20 * US <= first - FIRST_NS <= 200 * US
+    resolved = FIRST_NS / 1000  # three digits of a histogram
+    assert -resolved <= first - FIRST_NS <= 200 * US
 
 
 def medians_of(traffic: Traffic) -> tuple[int, int, int]:
