@@ -13,14 +13,15 @@ use std::thread;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use redline_traffic::{Ended, OwnedEvent, Phase, Slice, Summary};
+use redline_traffic::{Ended, OwnedEvent, Slice, Summary};
 use serde_json::{Value, json};
 
 use crate::job::JOB_FORMAT;
 use crate::stop::INTERRUPTED;
 use crate::sys::process::{Signals, end_now, interrupt};
 use crate::sys::time::unix_ns;
-use flags::{Asked, Wrong, wrong};
+use answer::Before;
+use flags::{Asked, Wrong, failed, wrong};
 
 /// How much longer than its parts a load may take: connecting, and the end of the engine.
 const SLACK_NS: u64 = 30_000_000_000;
@@ -35,12 +36,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let asked = match flags::parse(arguments) {
         Ok(Some(asked)) => asked,
         Ok(None) => return print(flags::HELP, 0),
-        Err(error) => return say(&error, 2),
+        Err(error) => return say(&error),
     };
     pass_signals_on();
     match check(&asked).and_then(|()| load(&asked)) {
-        Ok((warmed, summary)) => {
-            let answer = answer::answer(&asked, warmed, &summary);
+        Ok((before, summary)) => {
+            let answer = answer::answer(&asked, before, &summary);
             let code = match summary.ended {
                 Ended::Interrupted => INTERRUPTED,
                 Ended::Deadline => 1,
@@ -49,7 +50,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             print(&answer.text, code)
         }
         Err(_) if WAS_SIGNALLED.load(Ordering::Relaxed) => INTERRUPTED,
-        Err(error) => say(&error, 1),
+        Err(error) => say(&error),
     }
 }
 
@@ -73,17 +74,17 @@ fn print(text: &str, code: u8) -> u8 {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let message = format!("the result cannot be printed: {error}");
-            say(&Wrong { message, hint: "print it where there is room".to_owned() }, 1)
+            say(&failed(format!("the result cannot be printed: {error}"), "print it where there is room"))
         }
         _ => code,
     }
 }
 
-fn say(error: &Wrong, code: u8) -> u8 {
+/// Print what is wrong. Returns the exit code.
+fn say(error: &Wrong) -> u8 {
     // Nothing is left to say it with if this fails.
     let _ = writeln!(io::stderr(), "redline-engine: {}\n  hint: {}", error.message, error.hint);
-    code
+    error.code
 }
 
 /// Start this program once more, with a line on its standard input.
@@ -103,7 +104,7 @@ fn start(arguments: &[&str], line: &Value) -> io::Result<Child> {
 }
 
 fn no_engine(error: &io::Error) -> Wrong {
-    wrong(format!("the engine cannot be started: {error}"), "see the limits of this process")
+    failed(format!("the engine cannot be started: {error}"), "see the limits of this process")
 }
 
 fn target(asked: &Asked) -> Value {
@@ -113,11 +114,15 @@ fn target(asked: &Asked) -> Value {
 }
 
 fn request(asked: &Asked) -> Value {
+    // A text may have placeholders.
+    let text = asked.body.as_deref().and_then(|body| std::str::from_utf8(body).ok());
+    let bytes = asked.body.as_ref().filter(|_| text.is_none());
     json!({
         "method": asked.method,
         "path": asked.place.path,
         "headers": asked.headers,
-        "body_base64": asked.body.as_ref().map(|body| STANDARD.encode(body)),
+        "body_text": text,
+        "body_base64": bytes.map(|body| STANDARD.encode(body)),
         "expect": {"status": asked.status},
     })
 }
@@ -166,30 +171,28 @@ fn check(asked: &Asked) -> Result<(), Wrong> {
     let reason = seen["failure"]["reason"].as_str().unwrap_or("the engine ended without an answer");
     if reason.contains("refused") && seen["outcome"] == "connect" {
         let hint = "see whether the server still runs, and what it printed";
-        return Err(wrong(format!("nothing listens at {place}: connection refused"), hint));
+        return Err(failed(format!("nothing listens at {place}: connection refused"), hint));
     }
     let may_be_right = if seen["outcome"] == "unexpected_status" { STATUS_IS_RIGHT } else { "" };
-    Err(wrong(
+    Err(failed(
         format!("{place} does not answer as expected: {} {}: {reason}", asked.method, asked.place.path),
         format!("nothing was timed; see the whole exchange with `curl -v`{may_be_right}"),
     ))
 }
 
-/// Make the load. Returns the right answers of its warm-up, and its result.
-fn load(asked: &Asked) -> Result<(u64, Summary<Box<Slice>>), Wrong> {
+/// Make the load.
+fn load(asked: &Asked) -> Result<(Before, Summary<Box<Slice>>), Wrong> {
     let mut engine = start(&[], &job(asked)).map_err(|error| no_engine(&error))?;
-    let mut warmed = 0;
-    let mut result = Err(wrong("the engine ended without a result", "see what it says above"));
+    let mut before = Before::default();
+    let mut result = Err(failed("the engine ended without a result", "see what it says above"));
     for line in engine.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok) {
         match serde_json::from_str(&line) {
-            Ok(OwnedEvent::Interval(interval)) if interval.phase == Phase::Warmup => {
-                warmed += interval.slice.counts.due;
-            }
+            Ok(OwnedEvent::Interval(interval)) => before.add(interval.phase, &interval.slice, interval.end_ns),
             Ok(OwnedEvent::Result(summary)) => result = Ok(summary),
-            Ok(OwnedEvent::Error(error)) => result = Err(wrong(error.message, error.hint)),
+            Ok(OwnedEvent::Error(error)) => result = Err(failed(error.message, error.hint)),
             _ => {}
         }
     }
     let _ = engine.wait();
-    result.map(|summary| (warmed, summary))
+    result.map(|summary| (before, summary))
 }

@@ -8,10 +8,18 @@ use std::path::PathBuf;
 pub struct Wrong {
     pub message: String,
     pub hint: String,
+    /// The exit code.
+    pub code: u8,
 }
 
+/// What is wrong with the command line.
 pub fn wrong(message: impl Into<String>, hint: impl Into<String>) -> Wrong {
-    Wrong { message: message.into(), hint: hint.into() }
+    Wrong { message: message.into(), hint: hint.into(), code: 2 }
+}
+
+/// Why it could not be done.
+pub fn failed(message: impl Into<String>, hint: impl Into<String>) -> Wrong {
+    Wrong { code: 1, ..wrong(message, hint) }
 }
 
 /// Where a URL leads.
@@ -35,7 +43,7 @@ pub struct Asked {
     pub depth: u32,
     /// Of an open load.
     pub rate_per_s: Option<f64>,
-    pub arrivals: String,
+    pub arrivals: &'static str,
     pub duration_ns: u64,
     pub warmup_ns: u64,
     pub timeout_ns: u64,
@@ -86,14 +94,15 @@ pub fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<
     use lexopt::prelude::*;
 
     let mut parser = lexopt::Parser::from_args(arguments);
-    let (mut url, mut mine, mut warmup_ns, mut method) = (None, Vec::new(), None, None);
+    let (mut url, mut mine, mut warmup_ns, mut method, mut arrivals) = (None, Vec::new(), None, None, None);
+    let mut given: Vec<String> = Vec::new();
     let mut asked = Asked {
         url: String::new(),
         place: Place::default(),
         connections: 64,
         depth: 1,
         rate_per_s: None,
-        arrivals: "poisson".to_owned(),
+        arrivals: "poisson",
         duration_ns: 10_000_000_000,
         warmup_ns: 1_000_000_000,
         timeout_ns: 5_000_000_000,
@@ -119,28 +128,33 @@ pub fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<
                 continue;
             }
         };
+        let flag = long_of(&name);
+        if given.iter().any(|before| before == flag) && !REPEATED.contains(&flag) {
+            return Err(wrong(format!("{name} is given twice"), "give it once"));
+        }
+        given.push(flag.to_owned());
         let mut value = || -> Result<String, Wrong> {
             let text = parser.value().map_err(|error| of_lexopt(&error))?;
             text.into_string().map_err(|_| wrong(format!("{name} is not UTF-8"), "write it in UTF-8"))
         };
-        match name.as_str() {
-            "-h" | "--help" => return Ok(None),
-            "-c" | "--connections" | "--users" => asked.connections = whole(&name, &value()?, 1, 1_000_000)? as u32,
-            "-d" | "--duration" => asked.duration_ns = duration(&name, &value()?, 1)?,
-            "-R" | "--rate" => asked.rate_per_s = Some(rate(&name, &value()?)?),
-            "--arrivals" => asked.arrivals = one_of(&name, value()?, &["poisson", "uniform"])?,
+        match flag {
+            "--help" => return Ok(None),
+            "--connections" => asked.connections = whole(&name, &value()?, 1, 1_000_000)? as u32,
+            "--duration" => asked.duration_ns = duration(&name, &value()?, 1)?,
+            "--rate" => asked.rate_per_s = Some(rate(&name, &value()?)?),
+            "--arrivals" => arrivals = Some(one_of(&name, &value()?, &["poisson", "uniform"])?),
             "--depth" => asked.depth = whole(&name, &value()?, 1, 1000)? as u32,
             "--count" => asked.count = Some(whole(&name, &value()?, 1, u64::MAX)?),
-            "-t" | "--threads" => asked.threads = whole(&name, &value()?, 1, 1024)? as u32,
+            "--threads" => asked.threads = whole(&name, &value()?, 1, 1024)? as u32,
             "--warmup" => warmup_ns = Some(duration(&name, &value()?, 0)?),
             "--seed" => asked.seed = whole(&name, &value()?, 0, (1 << 53) - 1)?,
-            "-H" | "--header" => asked.headers.push(header(&value()?)?),
-            "-X" | "--method" => method = Some(value()?),
+            "--header" => asked.headers.push(header(&value()?)?),
+            "--method" => method = Some(value()?.to_uppercase()),
             "--body" => asked.body = Some(body(value()?)?),
             "--status" => asked.status = whole(&name, &value()?, 200, 599)? as u16,
             "--timeout" => asked.timeout_ns = duration(&name, &value()?, 1)?,
             "--http2" => asked.http2 = true,
-            "-k" | "--insecure" => asked.is_insecure = true,
+            "--insecure" => asked.is_insecure = true,
             "--target-is-mine" => mine.push(plain(&value()?)),
             _ => {
                 return Err(wrong(
@@ -152,6 +166,15 @@ pub fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<
     }
     let url = url.ok_or_else(|| wrong("no URL is given", "write one, such as http://127.0.0.1:8080/"))?;
     asked.place = place(&url)?;
+    asked.arrivals = match (arrivals, asked.rate_per_s) {
+        (Some(_), None) => {
+            return Err(wrong("--arrivals is for an open load", "give the requests per second: -R 5000"));
+        }
+        (arrivals, _) => arrivals.unwrap_or(asked.arrivals),
+    };
+    if asked.is_insecure && !asked.place.is_tls {
+        return Err(wrong("--insecure is for https://", "leave it out, or load a URL of https://"));
+    }
     asked.url = if url.contains("://") { url } else { format!("http://{url}") };
     asked.method = method.unwrap_or_else(|| if asked.body.is_some() { "POST" } else { "GET" }.to_owned());
     asked.warmup_ns = warmup_ns.unwrap_or(if asked.count.is_some() { 0 } else { asked.warmup_ns });
@@ -161,6 +184,24 @@ pub fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<
     }
     check_target(&asked.place.host, &mine)?;
     Ok(Some(asked))
+}
+
+/// Flags that may be given several times.
+const REPEATED: [&str; 2] = ["--header", "--target-is-mine"];
+
+/// The one name of a flag that has several.
+fn long_of(name: &str) -> &str {
+    match name {
+        "-c" | "--users" => "--connections",
+        "-d" => "--duration",
+        "-R" => "--rate",
+        "-t" => "--threads",
+        "-H" => "--header",
+        "-X" => "--method",
+        "-k" => "--insecure",
+        "-h" => "--help",
+        _ => name,
+    }
 }
 
 fn of_lexopt(error: &lexopt::Error) -> Wrong {
@@ -176,11 +217,9 @@ fn whole(name: &str, text: &str, least: u64, most: u64) -> Result<u64, Wrong> {
     })
 }
 
-fn one_of(name: &str, text: String, known: &[&str]) -> Result<String, Wrong> {
-    if known.contains(&text.as_str()) {
-        return Ok(text);
-    }
-    Err(wrong(format!("{name} {text}: not known"), format!("write {}", known.join(" or "))))
+fn one_of(name: &str, text: &str, known: &[&'static str]) -> Result<&'static str, Wrong> {
+    let found = known.iter().find(|known| **known == text).copied();
+    found.ok_or_else(|| wrong(format!("{name} {text}: not known"), format!("write {}", known.join(" or "))))
 }
 
 /// `25s`, `250ms`, `1.5s`, `1m30s`, from `least_ns` to a day.
@@ -254,8 +293,11 @@ fn body(text: String) -> Result<Vec<u8>, Wrong> {
 /// Take a URL apart; `http://` may be left out.
 fn place(url: &str) -> Result<Place, Wrong> {
     let bad = |message: &str, hint: &str| wrong(format!("{url}: {message}"), hint);
+    if !url.is_empty() && url.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(bad("a port without a host", &format!("write http://127.0.0.1:{url}/")));
+    }
     let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-    let is_tls = match scheme {
+    let is_tls = match scheme.to_ascii_lowercase().as_str() {
         "http" => false,
         "https" => true,
         _ => return Err(bad("not a URL of http:// or https://", "`redline load` knows WebSockets and Unix sockets")),
@@ -279,10 +321,19 @@ fn place(url: &str) -> Result<Place, Wrong> {
             is_tls,
             host: host.replace("%25", "%"),
             port,
-            path: if path.starts_with('/') { path.to_owned() } else { format!("/{path}") },
+            path: encoded(if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }),
         }),
         _ => Err(bad("it has no host, or a wrong port", "write one such as http://127.0.0.1:8080/")),
     }
+}
+
+/// A path whose spaces and other characters that no URL has are percent-encoded, as browsers do.
+fn encoded(path: String) -> String {
+    if path.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return path;
+    }
+    let shown = |byte: u8| if byte.is_ascii_graphic() { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    path.bytes().map(shown).collect()
 }
 
 /// A load can take a server down: refuse other machines that nobody has called theirs.
@@ -340,7 +391,7 @@ mod tests {
         assert_eq!((&asked.place, asked.url.as_str()), (&place, "http://127.0.0.1:8080/a?b=1"));
         assert_eq!((asked.connections, asked.threads, asked.rate_per_s), (8, 2, Some(5.0)));
         assert_eq!((asked.duration_ns, asked.warmup_ns), (61_500_000_000, 0));
-        assert_eq!((asked.headers, asked.arrivals.as_str()), (vec![("K".to_owned(), "v".to_owned())], "uniform"));
+        assert_eq!((asked.headers, asked.arrivals), (vec![("K".to_owned(), "v".to_owned())], "uniform"));
     }
 
     #[test]
@@ -364,7 +415,11 @@ mod tests {
             ("localhost -R 5/day", "not a rate"),
             ("localhost -c 0", "from 1 to 1000000"),
             ("localhost -c 1 -t 2", "2 workers for 1 connections"),
-            ("localhost --arrivals often", "not known"),
+            ("localhost -R 1 --arrivals often", "not known"),
+            ("localhost --arrivals uniform", "is for an open load"),
+            ("localhost -k", "is for https://"),
+            ("localhost -c 2 --users 3", "--users is given twice"),
+            ("8080", "a port without a host"),
             ("localhost -H nothing", "not a header"),
             ("localhost --objective p99<1s", "no such option: --objective"),
             ("localhost -c", "missing argument"),
