@@ -32,7 +32,8 @@ def talks(connection: socket.socket, gap_s: float = GAP_S) -> None:
             connection.sendall(head % len(body) + body)
             continue
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for event in (RECORDED / f"{name}.sse").read_bytes().split(b"\n\n")[:-1]:
+        whole = (RECORDED / f"{name.removesuffix('-cut')}.sse").read_bytes().split(b"\n\n")[:-1]
+        for event in whole[:-1] if name.endswith("-cut") else whole:
             time.sleep(gap_s)
             connection.sendall(b"%x\r\n%s\n\n\r\n" % (len(event) + 2, event))
         connection.sendall(b"0\r\n\r\n")
@@ -51,7 +52,7 @@ def talks_slowly(connection: socket.socket) -> None:
         ("openai-completions", "openai", 2, 2, 2, False),
         ("openai-responses", "openai", 2, 5, 11, False),
         ("anthropic", "anthropic", 2, 6, 15, False),
-        ("anthropic-overloaded", "anthropic", 1, 3, 0, True),
+        ("anthropic-cut", "anthropic", 2, 5, 15, True),
     ],
 )
 def test_a_public_format_is_known_by_name(
@@ -62,11 +63,21 @@ def test_a_public_format_is_known_by_name(
     streams = done.json["streams"]
     assert streams["events_of_begun"] == messages * streams["begun"]
     assert streams.get("early", 0) == streams["begun"] * is_early
+    assert ("ended-early" in {finding["kind"] for finding in done.json["findings"]}) is is_early
     # One conversation may not have ended with the measurement.
     for counted, each in ((streams.get("aside", 0), others), (streams.get("amount", 0), tokens)):
         assert (streams["begun"] - 1) * each <= counted <= streams["begun"] * each
     assert traffic.streams is not None
     assert traffic.streams.first_event.quantile_ns(0.5) > 1e6
+
+
+def test_a_stream_that_reports_an_error_is_wrong_though_it_ends_as_it_should(redline: Redline) -> None:
+    with targets.target(talks) as url:
+        overloaded = url.replace("path0", "anthropic-overloaded")
+        done = redline("load", overloaded, "--events", "anthropic", "-c", "1", *SHORT)
+    assert done.code == 1, done.out
+    assert "a message reports an error:" in " ".join(done.out.split())
+    assert "follow" not in done.out, "the advice is not that of conversations that nothing ends"
 
 
 def test_messages_decide(redline: Redline) -> None:
