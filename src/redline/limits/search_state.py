@@ -15,9 +15,9 @@ from redline.findings.failed import LEFT_OVER, all_failed
 from redline.limits.answers import (
     answer,
     messages_seen,
-    report_of_messages,
     probe,
     probe_bounds,
+    report_of_messages,
     reports_by_request,
     requests_seen,
     with_curve,
