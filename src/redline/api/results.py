@@ -2,7 +2,7 @@
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from html import escape
 from pathlib import Path
@@ -236,7 +236,7 @@ class RunResult(BaseResult[Report]):
     @property
     def change(self) -> "Changes":
         """How a server differs from its baseline, as B from A: `result.change.p99`."""
-        return Changes(self._comparisons)
+        return Changes(self._comparisons, self._invalid)
 
     @property
     def met(self) -> bool:
@@ -245,11 +245,11 @@ class RunResult(BaseResult[Report]):
         Raises NotKnownError where there are none, one is not known to be met, or a server was not run.
         """
         results = [result for cell in self.cells for result in cell.objectives]
+        aborted = any(trial.aborted_by for cell in self.cells for trial in cell.trials)
+        if aborted or self.report.run.aborted_by or any(result.state == "missed" for result in results):
+            return False
         if not results:
             raise NotKnownError("there is no objective", hint="give one, such as objective='p99 < 50ms'")
-        aborted = any(trial.aborted_by for cell in self.cells for trial in cell.trials)
-        if aborted or any(result.state == "missed" for result in results):
-            return False
         for unknown in (result for result in results if result.state == "not known"):
             raise NotKnownError(
                 f"{unknown.objective.text} is not known to be met: {unknown.reason}",
@@ -291,8 +291,12 @@ class RunResult(BaseResult[Report]):
             raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
         for comparison in primary:
             if comparison.verdict is None or lacks_verdict(comparison):
-                raise _not_judged(comparison)
+                raise _not_judged(comparison, self._invalid)
         return primary
+
+    @property
+    def _invalid(self) -> frozenset[str]:
+        return frozenset(cell.cell_id for cell in self.report.cells if not cell.valid)
 
     @property
     def _comparisons(self) -> tuple[Comparison, ...]:
@@ -309,8 +313,9 @@ class Changes:
     All raise NotKnownError where there is no such change, or not one alone.
     """
 
-    def __init__(self, comparisons: Sequence[Comparison]) -> None:
-        self._comparisons = comparisons
+    def __init__(self, comparisons: Sequence[Comparison], invalid: Collection[str]) -> None:
+        """`invalid` are the ids of cells without valid numbers."""
+        self._comparisons, self._invalid = comparisons, invalid
 
     throughput = _MetricAmount(Metric.THROUGHPUT, "The change of right answers per second.")
     p50 = _MetricAmount(Metric.P50, "The change of the median response time.")
@@ -343,7 +348,7 @@ class Changes:
         ratio, is_decided = pair.ratio, pair.verdict not in (None, Verdict.INCONCLUSIVE)
         is_cold = pair.duet is not None and bool(pair.duet.unsettled) and not is_decided
         if ratio is None or ratio.says_nothing or is_cold:
-            raise _not_judged(pair)
+            raise _not_judged(pair, self._invalid)
         ends = (None, None) if ratio.interval is None else (ratio.interval[0] - 1, ratio.interval[1] - 1)
         return Amount(name, ratio.value - 1, "change", *ends)
 
@@ -494,13 +499,13 @@ def _the_only(verdicts: Sequence[Verdict]) -> Verdict:
     return distinct[0]
 
 
-def _not_judged(comparison: Comparison) -> NotKnownError:
+def _not_judged(comparison: Comparison, invalid: Collection[str]) -> NotKnownError:
     unsettled = comparison.duet.unsettled if comparison.duet else ""
     lacking = comparison.why_no_verdict if comparison.primary else ""
     reason = comparison.refused or unsettled or lacking or "too little was measured"
-    return NotKnownError(
-        f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}", hint="give it more time"
-    )
+    message = f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}"
+    failed = comparison.cell_id in invalid or comparison.baseline_id in invalid
+    return NotKnownError(message, hint="see `findings` of the result" if failed else "give it more time")
 
 
 def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

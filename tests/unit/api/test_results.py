@@ -104,8 +104,15 @@ def test_a_comparison_that_could_not_be_judged_has_not_passed() -> None:
     )
     result = of(result.report.model_copy(update={"comparisons": unjudged}))
     for read in (lambda: result.slower, lambda: result.verdict, lambda: result.change.cpu_per_request):
-        with pytest.raises(NotKnownError, match="the server was not warm"):
+        with pytest.raises(NotKnownError, match="the server was not warm") as known:
             read()
+        assert known.value.hint == "give it more time"
+    cells = tuple(cell.model_copy(update={"valid": False}) for cell in result.report.cells)
+    failed = of(result.report.model_copy(update={"cells": cells}))
+    for read in (lambda: failed.verdict, lambda: failed.change.cpu_per_request):
+        with pytest.raises(NotKnownError) as refused:
+            read()
+        assert refused.value.hint == "see `findings` of the result"
 
 
 @pytest.mark.parametrize(
@@ -171,6 +178,17 @@ def test_objectives_are_met_missed_or_not_known() -> None:
         _ = result.met
     with pytest.raises(NotKnownError, match="there is no objective"):
         _ = compared(home=1.0).met
+
+
+def test_what_a_condition_of_the_user_ended_is_not_met_without_an_objective_either() -> None:
+    report = compared(home=1.0).report
+    why = "errors > 5%"
+    assert not of(report.model_copy(update={"run": report.run.model_copy(update={"aborted_by": why})})).met
+    alone = reports.alone()
+    first, *others = alone.cells
+    trials = tuple(trial.model_copy(update={"aborted_by": why}) for trial in first.trials)
+    cells = (first.model_copy(update={"trials": trials, "objectives": ()}), *others)
+    assert not of(alone.model_copy(update={"cells": cells})).met
 
 
 def searched(report: LimitReport) -> SearchResult:
