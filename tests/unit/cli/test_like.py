@@ -1,6 +1,7 @@
 """`--like`: command lines of other load generators as flags of `redline load`."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from redline.cli.asks import load_ask
 from redline.cli.command_line import LoadFlags, app
 from redline.cli.commands import load
 from redline.cli.commands.load import as_like
+from redline.driving.secrets import masked
 from redline.errors import UsageError
 from redline.extras.peers.like import read_like
 from redline.model import Closed, Open
@@ -50,7 +52,7 @@ URL = "http://127.0.0.1:8080/items"
         (
             f"hey -a user:pass -H 'Accept-Encoding: br' -T a/b {URL}",
             "hey",
-            {"headers": ["Accept-Encoding: br", "Content-Type: a/b", "Authorization: Basic dXNlcjpwYXNz"]},
+            {"headers": ["Accept-Encoding: br", "Content-Type: a/b"], "user": "user:pass"},
         ),
         (f"hey -n=500 -m POST -d x -T text/plain {URL}", "hey", {"count": 500, "method": "POST", "body": "x"}),
         (f"hey -D items.json -disable-keepalive {URL}", "hey", {"body": "@items.json", "requests_per_connection": 1}),
@@ -104,7 +106,7 @@ URL = "http://127.0.0.1:8080/items"
         (
             f"ab -n 9 -i -A u:p -C a=1 -v 2 -g x.tsv {URL.removeprefix('http://')}",
             "ab",
-            {"method": "HEAD", "headers": ["Cookie: a=1", "Authorization: Basic dTpw", "Accept: */*"]},
+            {"method": "HEAD", "headers": ["Cookie: a=1", "Accept: */*"], "user": "u:p"},
         ),
         (
             f"ab -u a.txt {URL}",
@@ -185,6 +187,22 @@ def test_a_command_line_means_the_same_load(command: str, tool: str, flags: dict
 def test_what_cannot_be_done_alike_is_refused(command: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         read_like(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (f"hey -n 1 -c 1 -a ann:sekret {URL}", f"hey -n 1 -c 1 -a 'ann:***' {URL}"),
+        (f"ab -A 'ann:sek ret' {URL}", f"ab -A 'ann:***' {URL}"),
+        (f"oha {URL} -a ann:se\\kret", "oha …"),
+    ],
+)
+def test_a_password_is_kept_in_memory_alone(command: str, shown: str) -> None:
+    suite, text = load_suite(load_ask(as_like(LoadFlags(like=command))[0]))
+    assert suite.scenarios[0].request.headers["Authorization"].startswith("Basic ${REDLINE_BASIC")
+    stored = shlex.join(masked(["load", "--like", command]))
+    assert shlex.split(stored)[-1].replace("'", "") == shown.replace("'", "")
+    assert "kret" not in stored + text
 
 
 def test_options_without_a_counterpart_are_named() -> None:

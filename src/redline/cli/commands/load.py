@@ -35,6 +35,7 @@ from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
+from redline.driving.secrets import hide
 from redline.entry_points import extra
 from redline.errors import DriveError, RedlineError, UsageError
 from redline.files import as_store_error, write_atomically
@@ -117,6 +118,9 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     if flags.like is None:
         return flags, None
     like: Like = extra("like", "--like")(flags.like)
+    if user := str(like.flags.get("user") or ""):
+        shown = f"{user.partition(':')[0]}:***"
+        hide(flags.like, flags.like.replace(user, shown) if user in flags.like else f"{like.tool} …")
     own = {name: getattr(flags, name) for name in flags.declared()}
     given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
     values = own | dict(like.flags) | given
