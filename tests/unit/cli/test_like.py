@@ -19,6 +19,7 @@ from redline.driving.secrets import masked
 from redline.errors import UsageError
 from redline.extras.peers.like import read_like
 from redline.model import Closed, Open
+from redline.model.template import has_placeholders, sent
 
 URL = "http://127.0.0.1:8080/items"
 
@@ -199,10 +200,33 @@ def test_what_cannot_be_done_alike_is_refused(command: str, message: str) -> Non
 )
 def test_a_password_is_kept_in_memory_alone(command: str, shown: str) -> None:
     suite, text = load_suite(load_ask(as_like(LoadFlags(like=command))[0]))
-    assert suite.scenarios[0].request.headers["Authorization"].startswith("Basic ${REDLINE_BASIC")
+    assert dict(suite.scenarios[0].request.header_lines)["Authorization"].startswith("Basic ${REDLINE_BASIC")
     stored = shlex.join(masked(["load", "--like", command]))
     assert shlex.split(stored)[-1].replace("'", "") == shown.replace("'", "")
     assert "kret" not in stored + text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "hey -H 'X-Id: {seq}' -d 'x {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "oha -H 'X-Id: {seq}' -d 'x {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "wrk -H 'X-Id: {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "h2load -H 'X-Id: {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "ab -H 'X-Id: {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "printf 'GET http://127.0.0.1:1/a/{seq}\nX-Id: {seq}\n' | vegeta attack",
+    ],
+)
+def test_what_looks_like_a_placeholder_is_sent_as_it_is(command: str) -> None:
+    request = load_suite(load_ask(as_like(LoadFlags(like=command))[0]))[0].scenarios[0].request
+    body = (request.body and request.body.text) or ""
+    assert not any(map(has_placeholders, request.texts))
+    assert (request.path, request.headers["X-Id"]) == ("/a/%7Bseq%7D", "{{seq}}")
+    assert sent(body) == ("x {seq}" if "-d" in command else "")
+
+
+def test_the_name_of_a_file_stays() -> None:
+    assert read_like(f"hey -D 'a{{seq}}.json' {URL}").flags["body"] == "@a{seq}.json"
 
 
 def test_options_without_a_counterpart_are_named() -> None:

@@ -46,7 +46,7 @@ def read_like(text: str) -> Like:
         flags = _targeted(flags, pasted)
         if is_url(str(flags.get("url"))) and is_secure(str(flags["url"])) and flags["http2"] is None:
             flags["http2"] = True
-    flags = _closing(flags)
+    flags = _closing(flags if script is not None else _literal(flags))
     known = {key: value for key, value in flags.items() if value is not None}
     return Like(name, known, tuple(says), read.unneeded, requests, bool(read.values.get("latency")))
 
@@ -215,6 +215,16 @@ def _url(name: str, tool: Generator, rest: Sequence[str]) -> dict[str, object]:
             hint = f"try {as_url(word)}" if is_like_a_url(word) else "quote what has spaces, and leave out the rest"
             raise UsageError(f"{_FLAG}: `{clip(word)}` is neither an option of {name} nor a URL", hint=hint)
     return {"url": urls[0]} if urls else {}
+
+
+def _literal(flags: dict[str, object]) -> dict[str, object]:
+    """Let braces be sent as the tools send them, which know no placeholders."""
+    url, body, headers = str(flags.get("url") or ""), str(flags.get("body") or ""), flags.get("headers")
+    return flags | {
+        "url": as_literal(url) or None,
+        "body": flags.get("body") if body.startswith("@") else as_literal(body) or None,
+        "headers": [*map(as_literal, headers)] if isinstance(headers, list) else None,
+    }
 
 
 def _closing(flags: dict[str, object]) -> dict[str, object]:
