@@ -35,7 +35,12 @@ URL = "http://127.0.0.1:8080/items"
         (f"wrk2 -d1m -R500 {URL}", "wrk2", {"warmup": "10s", "duration": "50s"}),
         (f"wrk -t3 -c64 {URL}", "wrk", {"connections": 63}),
         (f"wrk -T 5s --timeout=6s {URL}", "wrk", {"timeout": "6s"}),
-        (f"wrk -H 'connection: close' -H 'A: b' {URL}", "wrk", {"headers": ["A: b"], "requests_per_connection": 1}),
+        (
+            f"wrk -H 'connection: close' -H 'A: b' {URL}",
+            "wrk",
+            {"headers": ["A: b", "Connection: close"], "requests_per_connection": 1},
+        ),
+        (f"h2load -H 'connection: close' {URL}", "h2load", {"headers": [], "requests_per_connection": 1}),
         (f"wrk -H 'Connection: keep-alive' {URL}", "wrk", {"headers": []}),
         (f"time wrk -c20 {URL} 2>&1 | tee out.txt", "wrk", {"connections": 20}),
         (f"GOGC=off taskset -c 0,1 wrk -c20 {URL} > out.txt &", "wrk", {"connections": 20}),

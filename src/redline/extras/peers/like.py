@@ -25,6 +25,7 @@ _SETS = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
 _PLATFORM = re.compile(r"[-_](?:linux|darwin|macos|windows)[-_].*|\.exe$")
 _BEFORE = frozenset({"docker", "env", "nice", "nohup", "numactl", "podman", "sudo", "taskset", "time"})
 """Programs that run the load generator after them, and do not change its load."""
+_CLOSE = "Connection: close"
 _TARGETS = "write the targets as a list: redline load --requests FILE"
 
 
@@ -228,7 +229,7 @@ def _literal(flags: dict[str, object]) -> dict[str, object]:
 
 
 def _closing(flags: dict[str, object]) -> dict[str, object]:
-    """Replace a header that asks to close the connection by the flag with which the engine does so."""
+    """Let the engine close connections where a header asks the server to; HTTP/2 has no such header."""
     headers = flags.get("headers")
     if not isinstance(headers, list):
         return flags
@@ -239,7 +240,8 @@ def _closing(flags: dict[str, object]) -> dict[str, object]:
         return flags
     others = [line for line in headers if line.partition(":")[0].strip().lower() != "connection"]
     closes = any(text.strip().lower() == "close" for text in asked)
-    return flags | {"headers": others} | ({"requests_per_connection": 1} if closes else {})
+    kept = [_CLOSE] if closes and not flags.get("http2") else []
+    return flags | {"headers": [*others, *kept]} | ({"requests_per_connection": 1} if closes else {})
 
 
 def _targeted(flags: dict[str, object], before: Pasted) -> dict[str, object]:
