@@ -62,6 +62,38 @@ def test_a_search_is_a_suite_with_its_objective(objectives: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("servers", "command", "differs"),
+    [
+        ([COMMAND], "", ["the first rate is that of the load"]),
+        ([COMMAND, "--start", "300", "--no-beyond"], " --no-beyond", []),
+        ([URL, "--start", "300"], " --no-beyond", ["the engine has a worker on each of its cores, not 1"]),
+        (
+            [COMMAND, "./other --port {port}", "--start", "9"],
+            " --no-beyond",
+            ["servers are searched one after the other"],
+        ),
+    ],
+)
+def test_a_suite_says_what_its_search_does_otherwise(servers: list[str], command: str, differs: list[str]) -> None:
+    done = written("limit", *servers, "--objective", "p99 < 1s")
+    assert done.exit_code == 0, done.exception
+    first, *lines = FILE.read_text().splitlines()
+    assert first == f"# Measure it with: redline limit {FILE}{command}"
+    said = [line.removeprefix("# What differs: ") for line in lines if line.startswith("#")]
+    assert len(said) == len(differs)
+    assert all(line.startswith(text) for line, text in zip(said, differs, strict=True))
+    assert all(f"measured by {FILE}, {line}" in done.stderr for line in said)
+
+
+def test_the_bound_of_a_whole_search_is_in_no_suite() -> None:
+    done = written("limit", COMMAND, "--for", "3m", "--objective", "p99 < 1s")
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("--for 3m bounds the whole search, which a suite does not")
+    assert done.exception.hint == "give -d, the length of a probe"
+    assert not FILE.exists()
+
+
+@pytest.mark.parametrize(
     ("words", "flag"),
     [
         (["load", URL, "--json"], "--json"),

@@ -313,3 +313,4 @@ def test_a_suite_is_written_of_a_command_with_threads(tmp_path: Path) -> None:
     assert not file.exists()
     load.execute(wanted)
     assert "users: 64" in file.read_text()
+    assert "\n# What differs: the engine has a worker on each of its cores, not 2\n" in file.read_text()

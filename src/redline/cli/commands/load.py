@@ -150,7 +150,9 @@ def _load_ask(flags: LoadFlags, like: Like | None, console: Console) -> LoadAsk:
 def _write_suite(flags: LoadFlags, like: Like | None, file: Path, console: Console) -> None:
     """Write what flags ask for as a suite. Raises RedlineError."""
     project = project_here() if flags.url is None else None
-    write_suite(_load_ask(flags, like, console), file, project, load_document, console)
+    threads = f"the engine has a worker on each of its cores, not {flags.threads}"
+    ask = _load_ask(flags, like, console)
+    write_suite(ask, file, project, load_document, console, differs=[threads] if flags.threads > 1 else [])
 
 
 def _check_printed(flags: LoadFlags) -> None:
