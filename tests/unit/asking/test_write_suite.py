@@ -12,6 +12,7 @@ from redline.asking.requests import referenced
 from redline.asking.searching import read_servers_search, read_suites_search
 from redline.cli.command_line import app
 from redline.errors import UsageError
+from redline.model.sign_in import BasicSignIn
 from redline.suite import Catalogue
 from redline.suite.loading import load_suite
 from tests.fakes import asks
@@ -126,6 +127,14 @@ def test_a_suite_is_not_written_again() -> None:
     done = written("limit", "some.yaml", "--objective", "p99 < 1s")
     assert isinstance(done.exception, UsageError)
     assert str(done.exception).startswith("some.yaml is written already")
+
+
+def test_a_password_that_names_a_variable_is_written_as_that() -> None:
+    done = written("load", URL, "--user", "ann:${NOT_SET_HERE}", "-A", "me")
+    assert done.exit_code == 0, done.exception
+    request = load_suite(FILE, Catalogue()).scenarios[0].request
+    assert request.auth == BasicSignIn(user="ann", password="${NOT_SET_HERE}")
+    assert request.headers == {"User-Agent": "me"}
 
 
 @pytest.mark.parametrize(
