@@ -68,7 +68,7 @@ def comparison_document(
         document["servers"] = [_also_through(server, ask.route) for server in _servers(document)]
     document |= {"loads": loads, "budget": budget, "metric": Sourced(part("metric", ask.metric), ask.metric)}
     document |= settings(ask, "budget", "timeout", "threshold", "seed")
-    if ask.builds > 1:
+    if ask.builds != 1:
         document["builds"] = Sourced(part("builds", str(ask.builds)), ask.builds)
     document |= {name: Sourced(part(name), True) for name in ("same_answers", "why") if getattr(ask, name)}
     if ask.parallel:

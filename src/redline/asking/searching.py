@@ -185,7 +185,7 @@ def read_servers_search(ask: SearchAsk, repository: FromRepository, project: Pro
     if not starts:
         refuse(ask.given(_OF_STARTS), "a server that is running already is not started, and takes no")
     trials = _trials(ask.trials) if starts else 0
-    lengths = [part(name, getattr(ask, name)) for name in ("budget", "duration") if getattr(ask, name)]
+    lengths = [part(name, getattr(ask, name)) for name in ("budget", "duration") if getattr(ask, name) is not None]
     with naming(lengths[0]) if lengths else nullcontext():
         suite, _ = to_search(written, max(trials, 1), by_users=ask.by_users)
     _refuse_what_cannot_be(sets, suite)

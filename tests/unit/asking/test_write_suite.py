@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from redline.asking.asks import split
 from redline.asking.catalogues import read_catalogue
 from redline.asking.load import load_suite as suite_of
 from redline.asking.origins import FromRepository, read_project_file
@@ -288,3 +289,27 @@ def test_files_of_servers_are_those_of_redline_yaml_whoever_has_the_requests(
         files = referenced(asked, written)
         assert files.text("ca.pem").startswith("-----BEGIN CERTIFICATE")
         assert files.text("due.txt") == "0.1\n0.2\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["load", URL, "-d", ""], "-d '': `` is not a duration"),
+        (["load", URL, "--warmup", ""], "--warmup '': `` is not a duration"),
+        (["load", URL, "--think", ""], "--think '': `` is not a duration"),
+        (["load", URL, "-m", ""], "-m '': there is a single request"),
+        (["limit", URL, "--objective", "p99 < 1s", "-d", ""], "-d '': `` is not a duration"),
+        (["ab", URL, URL, "--builds", "0"], "--builds 0: must be at least 1"),
+        (["ab", URL, URL, "--builds", "-3"], "--builds -3: must be at least 1"),
+    ],
+)
+def test_a_value_without_a_meaning_is_not_the_default(words: list[str], says: str) -> None:
+    done = written(*words)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith(says)
+    assert not FILE.exists()
+
+
+def test_an_empty_name_selects_nothing() -> None:
+    assert split(["a, b,", ""]) == ("a", "b", "")
+    assert split(None) == split([]) == ()
