@@ -1,5 +1,6 @@
 """`load`, `ab`, `limit` and `run`: the arguments become what is asked for, and the rest is the command's way."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
@@ -291,7 +292,7 @@ def run(  # noqa: PLR0913 - all but the suite are named
     """
     given = locals()
     called = checked_call(run, given)
-    written = WrittenSuite.read(suite) if isinstance(suite, str | Path) else suite
+    written = suite if suite is None or isinstance(suite, WrittenSuite) else WrittenSuite.read(suite)
     with _measuring() as stack:
         ask = _ask(SuiteAsk, run, given, options=_options(options))
         shown, folder, command = console(progress=progress), folder_for(keep, stack), partial(masked_call, called)
@@ -342,7 +343,7 @@ def _ask(kind: type[A], function: Callable[..., object], given: Mapping[str, Any
         raise TypeError(f"there is no argument {unknown[0]!r}: see help(redline.{function.__name__})")
     asked = {field.name: given[field.name] for field in fields(kind) if field.name in given} | dict(request)
     requests = asked.pop("requests", None)
-    if isinstance(requests, (str, Path)):
+    if isinstance(requests, (str, os.PathLike)):
         asked["requests"] = Path(requests)
     elif requests is not None:
         data = plain_data(list(requests), "the list of requests")
@@ -388,10 +389,15 @@ def _path(keep: str | Path | None) -> Path | None:
     return None if keep is None else Path(keep)
 
 
+def _body(body: str | bytes | Path) -> str | bytes | Path:
+    return Path(body) if isinstance(body, os.PathLike) else body
+
+
 _READ: Mapping[tuple[str, ...], Callable[[Any], object]] = {
     ("duration", "warmup", "think", "budget", "timeout"): _text,
     ("rate", "speed", "start"): _number,
     ("replay", "cacert", "cert", "key", "unix_socket"): _path,
+    ("body",): _body,
     ("objective", "abort_when", "stages", "connect_to", "resolve", "sources", "target_is_mine"): _listed,
     ("servers", "scenarios", "loads", "profile"): _split,
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -308,6 +309,17 @@ def test_a_body_is_sent_as_it_is(body: str | bytes, loaded_by: Loaded, tmp_path:
     assert sent == Body(text=body) if isinstance(body, str) else sent == Body(raw=body)
     kept = tmp_path / "kept" / "body.bin"
     assert kept.read_bytes() == body if isinstance(body, bytes) else not kept.exists()
+
+
+@pytest.mark.parametrize("name", ["requests", "body"])
+def test_a_path_of_another_library_is_a_path(name: str, loaded_by: Loaded, tmp_path: Path) -> None:
+    loaded_by(Server())
+    (tmp_path / "items.yaml").write_text("- {name: items, get: /items}\n")
+    (file,) = os.scandir(tmp_path)
+    given: dict[str, Any] = {name: file}
+    assert redline.load(URL if name == "body" else BARE, duration="1s", **given).valid
+    with pytest.raises(UsageError, match=r"items\.yaml"):
+        redline.run(file)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [AbFlags, LimitFlags, LoadFlags])
