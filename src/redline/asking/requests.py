@@ -24,6 +24,7 @@ from redline.asking.project import (
 from redline.asking.suites import check_is_no_file
 from redline.asking.ways import Placed, check_way_values, check_ways_are_used, check_without_url, tls_of, way_to
 from redline.asking.written import NO_CATALOGUE, Sourced
+from redline.defaults import ALONE
 from redline.driving import secrets
 from redline.errors import UsageError
 from redline.model import ServerEntry
@@ -40,8 +41,6 @@ from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files, with_server_files
 from redline.wording import part
 
-REQUEST = "requests"
-"""The name of a request that has no other."""
 ANY_MESSAGE = "message {seq}"
 """The message where none is given, with its number."""
 BODY_FILE = "body.bin"
@@ -322,7 +321,7 @@ def _request(ask: RequestAsk, path: Sourced, placed: Placed) -> dict[str, object
         asked["expect"] = {"status": Sourced(part("status", ask.status), ask.status)}
     if ask.events is not None:
         asked |= _conversation(ask.events, "")
-    return {"name": REQUEST, **asked}
+    return {"name": ALONE, **asked}
 
 
 def opened_by(urls: Mapping[str, str]) -> str | None:
@@ -351,7 +350,7 @@ def _message(ask: RequestAsk, url: str, path: Sourced, placed: Placed) -> dict[s
         asked |= _conversation(ask.events, url)
     if headers := _headers(ask.headers) | _named_headers(ask) | _sign_in(ask):
         asked["headers"] = headers
-    return {"name": REQUEST, "websocket": asked}
+    return {"name": ALONE, "websocket": asked}
 
 
 def _lower(pair: tuple[str, str]) -> tuple[str, str]:
