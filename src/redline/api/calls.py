@@ -30,7 +30,7 @@ from redline.running.manifests import Source
 from redline.running.quiet import Quiet
 from redline.running.views_ahead import OF_VIEWS
 from redline.schema.document import UnwrittenDocument, plain_data
-from redline.wording import Call, asked_by
+from redline.wording import Call, advising, asked_by
 
 if TYPE_CHECKING:  # what a load needs before it begins is imported alone
     from redline.running.session import SessionEnd
@@ -39,6 +39,9 @@ Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
 A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk, SuiteAsk)
+_ADVICE = {
+    "no suite": "give the file of a suite, or a redline.Suite; `redline init --help` says how to write that file"
+}
 
 
 class RequestOptions(TypedDict, total=False):
@@ -323,7 +326,7 @@ def read_requests(file: str | Path) -> Any:
 @contextmanager
 def _measuring(names: Mapping[str, str] = {}) -> Iterator[ExitStack]:
     """Measure for a block, whose errors name parameters; `names` are those that are not called as their parts."""
-    with asked_by(Call(names)), at_work() as stack:
+    with asked_by(Call(names)), advising(_ADVICE), at_work() as stack:
         yield stack
 
 

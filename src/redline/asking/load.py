@@ -34,8 +34,8 @@ from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_ur
 from redline.wording import part
 
 _NO_SERVER = (
-    "give its URL: redline load http://127.0.0.1:8080/; or its command: redline load './shop {port}'; or write a "
-    "redline.yaml: see `redline init --help`"
+    "give its URL, such as http://127.0.0.1:8080/, or its command, such as './shop {port}'; or write a redline.yaml: "
+    "see `redline init --help`"
 )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -257,6 +258,17 @@ def test_what_a_command_says_of_its_own_flags_stays() -> None:
 def test_an_argument_that_is_not_there_is_a_mistake_in_python() -> None:
     with pytest.raises(TypeError, match=r"no argument 'usr': see help\(redline\.load\)"):
         redline.load(URL, usr=4)  # type: ignore[call-arg]
+
+
+def test_a_hint_names_nothing_that_a_program_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    calls_: tuple[Callable[[], object], ...] = (redline.load, redline.ab, redline.limit, redline.run)
+    for call in calls_:
+        with pytest.raises(UsageError) as refused:
+            call()
+        assert not re.search(r"redline (load|ab|limit|run)\b", refused.value.hint)
+    with pytest.raises(UsageError, match="http://h/ is a server, and not a suite"):
+        redline.run("http://h/")
 
 
 def test_a_failure_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

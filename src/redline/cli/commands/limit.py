@@ -163,8 +163,8 @@ def _project(ask: SearchAsk) -> Project | None:
         if (project := project_here()) is not None:
             return project
         hint = (
-            "name a server, as in `redline limit './server --port {port}' --objective 'p99 < 200ms'`; "
-            f"or write a {PROJECT_FILE}: `redline init './server --port {{port}}'`"
+            "name a server by its URL or its command, such as './server --port {port}', and give "
+            f"{part('objective', 'p99 < 200ms')}; or write a {PROJECT_FILE}: see `redline init --help`"
         )
         raise UsageError(f"no server and no suite is named, and there is no {PROJECT_FILE} here or above", hint=hint)
     projects = [target for target in ask.targets if Path(target).name == PROJECT_FILE]
