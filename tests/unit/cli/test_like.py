@@ -257,6 +257,16 @@ def test_flags_beside_it_take_precedence() -> None:
     assert as_like(LoadFlags(url=URL))[1] is None
 
 
+def test_a_time_beside_it_takes_the_place_of_a_number_of_requests() -> None:
+    command = f"hey -n 200 -c 50 {URL}"
+    flags, _ = as_like(LoadFlags(like=command, duration="5s"))
+    assert (flags.count, flags.duration) == (None, "5s")
+    flags, _ = as_like(LoadFlags(like=command, duration="5s", count=7))
+    assert (flags.count, flags.duration) == (7, "5s")
+    flags, _ = as_like(LoadFlags(like=command, count=100))
+    assert (flags.count, flags.duration) == (100, "10m")
+
+
 def test_a_flag_with_its_default_takes_precedence_too(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = list[LoadFlags]()
     monkeypatch.setattr(load, "execute", seen.append)

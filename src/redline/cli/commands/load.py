@@ -123,6 +123,8 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
         hide(flags.like, flags.like.replace(user, shown) if user in flags.like else f"{like.tool} …")
     own = {name: getattr(flags, name) for name in flags.declared()}
     given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
+    if "duration" in given:
+        given = {"count": flags.count} | given
     values = own | dict(like.flags) | given
     if values["url"] is not None and not (is_url(str(values["url"])) and is_secure(str(values["url"]))):
         values |= {"insecure": flags.insecure, "cacert": flags.cacert}
