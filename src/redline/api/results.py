@@ -68,13 +68,19 @@ class _MetricAmount:
 
 
 class BaseResult(ABC, Generic[R]):
-    """A report, and how it reads in a terminal (`str`), in a notebook, and in a file (`save`).
+    """A report, and how it reads in a terminal (`str`), in a notebook, and in a file (`save`). It does not change.
 
     `report` has all of it, as `--json` prints it. `folder` is where the recordings are kept; None where they are not.
     """
 
+    report: R
+    folder: Path | None
+
     def __init__(self, report: R, folder: Path | None) -> None:
-        self.report, self.folder = report, folder
+        vars(self).update(report=report, folder=folder)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a result does not change")
 
     def __str__(self) -> str:
         console = Console(file=io.StringIO(), width=_COLUMNS)
@@ -172,11 +178,15 @@ class RunResult(BaseResult[Report]):
     the level compares by that: `p99 < "20ms"` is true if p99 is at most 12 ms.
     """
 
+    cells: tuple[CellReport, ...]
+    _not_run: Mapping[str, str]
+    _not_compared: Mapping[str, str]
+
     def __init__(self, report: Report, folder: Path | None, not_compared: Mapping[str, str] = {}) -> None:
         """`not_compared` has the reasons of cells that should have been compared and were not run, by slug."""
         super().__init__(report, folder)
-        self.cells = tuple(cell for cell in report.cells if cell.role == "subject")
-        self._not_run, self._not_compared = _not_run_here(report), dict(not_compared)
+        cells = tuple(cell for cell in report.cells if cell.role == "subject")
+        vars(self).update(cells=cells, _not_run=_not_run_here(report), _not_compared=dict(not_compared))
 
     def select(self, *names: str) -> Self:
         """The same result with the cells of these names alone: of servers, requests (scenarios), loads, or cells.
@@ -184,14 +194,12 @@ class RunResult(BaseResult[Report]):
         What is printed and saved stays whole. Raises UsageError for a name that nothing has.
         """
         chosen = copy(self)
+        own = vars(chosen)
         for name in names:
-            chosen.cells = _cells_named(
+            own["cells"] = _cells_named(
                 name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.load, cell.slug)
             )
-            chosen._not_run, chosen._not_compared = (  # noqa: SLF001 - it is a copy of this one
-                _within(name, slugs)
-                for slugs in (chosen._not_run, chosen._not_compared)  # noqa: SLF001
-            )
+            own |= {kind: _within(name, own[kind]) for kind in ("_not_run", "_not_compared")}
         return chosen
 
     @property
@@ -356,9 +364,13 @@ class Changes:
 class SearchResult(BaseResult[LimitReport]):
     """The result of `limit`: the most requests per second, or users, that meet the objective: `passed` to `failed`."""
 
+    cells: tuple[CellLimit, ...]
+    _objective: str
+    _not_run: Mapping[str, str]
+
     def __init__(self, report: LimitReport, folder: Path | None) -> None:
         super().__init__(report, folder)
-        self.cells, self._objective, self._not_run = report.cells, "", _not_run_here(report)
+        vars(self).update(cells=report.cells, _objective="", _not_run=_not_run_here(report))
 
     def select(self, *names: str) -> Self:
         """The same result with the searches of these names alone: of servers, requests, or objectives.
@@ -366,14 +378,15 @@ class SearchResult(BaseResult[LimitReport]):
         What is printed and saved stays whole. Raises UsageError for a name that nothing has.
         """
         chosen = copy(self)
+        own = vars(chosen)
         for name in names:
             if name in {answer.name for cell in chosen.cells for answer in cell.limits}:
-                chosen._objective = name  # noqa: SLF001 - it is a copy of this one
+                own["_objective"] = name
                 continue
-            chosen.cells = _cells_named(
+            own["cells"] = _cells_named(
                 name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.slug, cell.target)
             )
-            chosen._not_run = _within(name, chosen._not_run)  # noqa: SLF001 - as above
+            own["_not_run"] = _within(name, own["_not_run"])
         return chosen
 
     @property

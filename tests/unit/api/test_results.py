@@ -63,7 +63,7 @@ def test_a_percentile_of_too_few_requests_is_refused() -> None:
     result = of(reports.healthy()).select("rust.axum", "SimpleGet", "saturate")
     (cell,) = result.cells
     few = {metric: value for metric, value in cell.estimates.items() if metric is not Metric.P9999}
-    result.cells = (cell.model_copy(update={"estimates": few}),)
+    vars(result).update(cells=(cell.model_copy(update={"estimates": few}),))
     with pytest.raises(NotKnownError, match=r"p99\.99 (needs|was not measured)"):
         _ = result.p9999
 
@@ -77,6 +77,14 @@ def test_a_comparison_has_verdict_changes_and_levels() -> None:
     with pytest.raises(NotKnownError, match="is of 2 cells"):
         _ = result.p99
     assert result.select("A").throughput > 0
+
+
+def test_a_result_does_not_change() -> None:
+    result = compared(home=1.0)
+    for name in ("report", "cells", "p99", "other"):
+        with pytest.raises(AttributeError, match="a result does not change"):
+            setattr(result, name, 5)
+    assert result.select("A").cells != result.cells
 
 
 def test_several_verdicts_have_to_be_chosen_among() -> None:
@@ -169,11 +177,11 @@ def test_objectives_are_met_missed_or_not_known() -> None:
     lacking = of(reports.healthy().model_copy(update={"skipped": skipped}))
     assert not lacking.met
     assert lacking.select(met.slug).met
-    lacking.cells = (met,)
+    vars(lacking).update(cells=(met,))
     with pytest.raises(NotKnownError, match="was not run: cargo failed"):
         _ = lacking.met
     unknown: ObjectiveResult = met.objectives[0].unmet("the cell is invalid", known=False)
-    result.cells = (met.model_copy(update={"objectives": (unknown,)}),)
+    vars(result).update(cells=(met.model_copy(update={"objectives": (unknown,)}),))
     with pytest.raises(NotKnownError, match="is not known to be met: the cell is invalid"):
         _ = result.met
     with pytest.raises(NotKnownError, match="there is no objective"):
