@@ -107,6 +107,8 @@ class Call:
         if part == "load":
             kind, _, number = str(value).partition(":")
             return f"users={number}" if kind == "closed" else f"rate={number!r}"
+        if part == "names":
+            return f"{self.name(part)}={str(value).split(',')!r}"
         if isinstance(value, (list, tuple)):
             return self.said(part, value[0]) if len(value) == 1 else f"{self.name(part)}={[*value]!r}"
         if part == "body" and isinstance(value, PurePath):

@@ -120,7 +120,10 @@ def test_a_slower_change_fails_and_every_file_says_so(remote: Path, tmp_path: Pa
     ("variables", "names"),
     [
         ({"GITHUB_BASE_REF": "main"}, "main,this pull request"),
-        ({"GITHUB_BASE_REF": "release/1.2"}, "release/1.2,this pull request"),
+        ({"GITHUB_BASE_REF": "release/1.2"}, "release-1.2,this pull request"),
+        ({"GITHUB_BASE_REF": "fix#12,x"}, "fix-12-x,this pull request"),
+        ({"GITHUB_BASE_REF": "\u00e9"}, "base,this pull request"),
+        ({"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "release@2"}, "release-2,this merge request"),
         ({"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"}, "main,this merge request"),
         ({"REDLINE_NAMES": "v1,next", "GITHUB_BASE_REF": "main"}, "v1,next"),
         ({"GITHUB_BASE_REF": ""}, None),
@@ -263,7 +266,7 @@ def test_a_branch_keeps_the_runs_and_a_page_marks_a_change(remote: Path, tmp_pat
     assert "slower" in (results / "history.md").read_text()
     assert "## History" in summary.read_text()
     assert not list((remote.parent / "clone").glob("runs"))
-    failing = push(remote, stored / "5", results, REDLINE_FAIL_ON="slower, regression", REDLINE_KEEP="5")
+    failing = push(remote, stored / "5", results, REDLINE_FAIL_ON="slower, inconclusive regression", REDLINE_KEEP="5")
     assert failing.code == 3, failing.err
     assert "regression: B.home.load against A: " in failing.err
     assert len({file.split("/")[1] for file in kept_on(remote) if file.startswith("runs/")}) == 5

@@ -71,8 +71,8 @@ def cell_report(
     """
     cell = result.cell
     of_times = () if sliced else result.leaving("response times")
-    timed = sliced.traffic if sliced else _traffic(of_times)
-    served = sliced.traffic if sliced else _traffic(result.leaving("service times"))
+    timed = sliced.timed if sliced else _traffic(of_times)
+    served = sliced.timed if sliced else _traffic(result.leaving("service times"))
     loaded = [trial.numbers.traffic for trial in result.trials if trial.numbers.traffic]
     loads = [start for start, _ in sliced.made] if sliced else [trial.numbers for trial in result.trials]
     agreed = [load.traffic.tls for load in loads if load.traffic]
@@ -93,11 +93,11 @@ def cell_report(
         warmed_up_before=_warmed_up_before(cell),
         role=cell.role,
         is_baseline=cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values()),
-        valid=bool(sliced.made) if sliced else result.valid,
+        valid=bool(sliced.made and not sliced.finding) if sliced else result.valid,
         trials_planned=result.planned,
         trials=tuple(_trials(result)),
         estimates=sliced.estimates() if sliced else _estimates(result),
-        bounds={} if sliced else _bounds(result),
+        bounds=sliced.bounds() if sliced else _bounds(result),
         counts=counts,
         answers=counts.by_status(cell.scenario.statuses),
         response=response,
@@ -128,7 +128,7 @@ def cell_report(
         memory=result.memory,
         watched=result.watched,
         timeline=tuple(_timeline(result)),
-        findings=tuple(sliced.findings()) if sliced else result.findings,
+        findings=tuple(filter(None, (sliced.finding,))) if sliced else result.findings,
         objectives=() if sliced else objective_results(result, suite.objectives),
         load_facts=result.load_facts,
         trial_timelines=result.timelines,
@@ -171,7 +171,8 @@ def _streams(result: CellResult, sliced: "SlicedCell | None") -> StreamReport | 
     """What was seen of streams, with times as far as they are known."""
     scenario = result.cell.scenario
     if sliced:
-        return stream_report((traffic.streams for traffic in sliced.traffic), None, _due(scenario, sliced.traffic))
+        made = stream_report((traffic.streams for traffic in sliced.traffic), None, _due(scenario, sliced.traffic))
+        return made and made.bounded(sliced.leaves, sliced.leaves)
     loads, rated = _traffic(result.resting), result.valid or _left(result, "throughput") is None
     seconds = sum(load.seconds for load in loads) if rated else None
     made = stream_report((load.streams for load in loads), seconds, _due(scenario, loads))
@@ -197,7 +198,8 @@ def _requests(result: CellResult, sliced: "SlicedCell | None") -> tuple[RequestR
     scenario = result.cell.scenario
     if sliced:
         loads = [LoadedRequests(target.requests, 0, 0.0) for target in sliced.traffic]
-        return request_reports(scenario, loads, has_rates=False)
+        made = request_reports(scenario, loads, has_rates=False)
+        return tuple(request.bounded(sliced.leaves, sliced.leaves, rated=False) for request in made)
     loads = [LoadedRequests(load.requests, load.in_window, load.seconds) for load in _traffic(result.resting)]
     made = request_reports(scenario, loads)
     if result.valid:
@@ -243,7 +245,8 @@ def _counted(result: CellResult) -> list[MeasuredTraffic]:
 def _journeys(result: CellResult, sliced: "SlicedCell | None") -> JourneyReport | None:
     """What became of journeys over the used trials, or over the starts of duets, which give no rates."""
     if sliced:
-        return journey_report(result.cell.scenario, [target.journeys for target in sliced.traffic], None)
+        made = journey_report(result.cell.scenario, [target.journeys for target in sliced.traffic], None)
+        return made and made.bounded(sliced.leaves)
     counted = _traffic(result.resting)
     seconds = sum(load.seconds for load in counted)
     made = journey_report(result.cell.scenario, [load.journeys for load in counted], seconds)

@@ -39,7 +39,7 @@ _TIMES = 96
 def response_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[BandedPercentile, ...]:
     """The response times of all used trials, or of slices, by percentile; empty if findings touch any of them."""
     if sliced:
-        return _of_starts([traffic.response for traffic in sliced.traffic])
+        return _of_starts([traffic.response for traffic in sliced.timed])
     whole = result.having(Metric.P50) if result.leaving("response times") else ()
     sample = result.sample(Metric.P50) if whole else None
     if not isinstance(sample, Quantiles):
@@ -50,7 +50,7 @@ def response_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[Bande
 def service_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[BandedPercentile, ...]:
     """The same of service times, whose trials have no batches; empty if they are the response times."""
     trials = result.leaving("service times")
-    measured = sliced.traffic if sliced else [trial.traffic for trial in trials if trial.traffic]
+    measured = sliced.timed if sliced else [trial.traffic for trial in trials if trial.traffic]
     parts = [traffic.service for traffic in measured]
     whole = sliced is not None or trials == result.leaving("response times")
     if whole and parts == [traffic.response for traffic in measured]:

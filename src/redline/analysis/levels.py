@@ -5,10 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from redline.findings.failed import trial_failed
-from redline.findings.starts import cpu_of_all, is_whole, measured, traffic_of
+from redline.analysis.bounds import bound_by
+from redline.findings import Touch
+from redline.findings.failed import WRONG, errors, trial_failed, wrong_answers
+from redline.findings.rules import Rule
+from redline.findings.starts import BASELINE, cpu_of_all, failed_at, is_whole, measured, traffic_of
 from redline.findings.two_modes import gaps_of
 from redline.model import (
+    Bound,
     DuetRecording,
     Estimate,
     Finding,
@@ -20,7 +24,7 @@ from redline.model import (
 from redline.model.duet import TargetTraffic
 from redline.model.hosts import one_way_bound_ns
 from redline.model.kept import KeptRequest
-from redline.model.percentile import TimeName
+from redline.model.percentile import Effect, TimeName
 from redline.stats import QUANTILE_OF, enough_beyond
 from redline.stats.duets import StartRatio, over_starts
 
@@ -29,9 +33,13 @@ METHOD = "t interval over fresh starts, of the slices of a duet"
 
 @dataclass(frozen=True)
 class SlicedCell:
-    """A cell in all its starts of duets, with its place in every start; `made` are the starts with a measured block."""
+    """A cell in all its starts of duets, with its place in every start; `made` are the starts with a measured block.
+
+    `name` is that of its server.
+    """
 
     cell_id: str
+    name: str
     starts: tuple[tuple[DuetRecording, int], ...]
 
     @cached_property
@@ -45,6 +53,16 @@ class SlicedCell:
         return tuple(traffic_of(start).targets[place] for start, place in self.made)
 
     @property
+    def timed(self) -> tuple[TargetTraffic, ...]:
+        """The same; none if a finding hides its times."""
+        return () if self.finding else self.traffic
+
+    @property
+    def leaves(self) -> Effect | None:
+        """What a finding leaves of its numbers."""
+        return "unknown" if self.finding else None
+
+    @property
     def threads(self) -> tuple[int, ...]:
         """The number of the engine's threads in every measured start."""
         return tuple(traffic_of(start).engine.workers for start, _ in self.made)
@@ -52,14 +70,14 @@ class SlicedCell:
     @property
     def opening(self) -> dict[TimeName, list[Histogram | None]]:
         """The handshakes of TLS and of WebSockets within its measured slices, by start."""
-        traffic = self.traffic
+        traffic = self.timed
         return {"handshake": [it.handshake for it in traffic], "upgrade": [it.upgrade for it in traffic]}
 
     @property
     def kept(self) -> Iterator[tuple[int, int, tuple[KeptRequest, ...]]]:
         """The number of every measured start, when its first measured slice began, and its slowest requests."""
         for (start, _), target in zip(self.made, self.traffic, strict=True):
-            if target.kept is not None:
+            if target.kept is not None and not self.finding:
                 began_ns = measured(traffic_of(start))[0].slices[0].start_ns
                 yield start.round + 1, began_ns, target.kept.slowest
 
@@ -69,6 +87,16 @@ class SlicedCell:
         return [one_way_bound_ns(start.hosts) for start, _ in self.made]
 
     def estimates(self) -> dict[Metric, Estimate]:
+        """Those that were measured, if no finding hides them."""
+        return {} if self.finding else self._measured
+
+    def bounds(self) -> dict[Metric, Bound]:
+        """Why those that were measured are not known."""
+        left = Touch("unknown", self.finding) if self.finding else None
+        return {metric: bound_by(left, metric) for metric in self._measured} if left else {}
+
+    @cached_property
+    def _measured(self) -> dict[Metric, Estimate]:
         """Throughput, mean, CPU per request and percentiles, if every measured start has them."""
         values: dict[Metric, Sequence[float | None]] = {
             Metric.THROUGHPUT: [_rate(start, place) for start, place in self.made],
@@ -90,18 +118,25 @@ class SlicedCell:
         servers = [start.servers[place] for start, place in self.starts if place < len(start.servers)]
         return ", ".join(dict.fromkeys(filter(None, (str(getattr(server, name)) for server in servers if server))))
 
-    def findings(self) -> Iterator[Finding]:
-        """Why it has no level."""
+    @cached_property
+    def finding(self) -> Finding | None:
+        """Why it has no level: no start came to its measurement, or the server failed too many requests."""
         failures = [start.failure for start, _ in self.starts if start.failure]
-        if self.starts and not self.made and failures:
+        if failures and not self.made:
             first = failures[0]
-            yield Finding(
-                kind=trial_failed.kind,
-                grade=Grade.INVALID,
-                message=f"No start came to its measurement. The first failed in stage {first.stage}: {first.message}",
-                advice=first.hint or trial_failed.advice,
-                cell_id=self.cell_id,
-            )
+            message = f"No start came to its measurement. The first failed in stage {first.stage}: {first.message}"
+            return self._invalid(trial_failed, message, first.hint)
+        for place in dict.fromkeys(place for _, place in self.starts):
+            starts = [start for start, own in self.starts if own == place]
+            bad, why = failed_at(starts, self.name, (BASELINE, -1) if place == BASELINE else (place,))
+            if why:
+                wrong = sum(bad[kind] for kind in WRONG)
+                return self._invalid(wrong_answers if 2 * wrong >= bad.total() else errors, f"{why}.")
+        return None
+
+    def _invalid(self, rule: Rule, message: str, advice: str = "") -> Finding:
+        advice = advice or rule.advice
+        return Finding(kind=rule.kind, grade=Grade.INVALID, message=message, advice=advice, cell_id=self.cell_id)
 
 
 def sliced_cells(run: Run) -> dict[str, SlicedCell]:
@@ -111,7 +146,8 @@ def sliced_cells(run: Run) -> dict[str, SlicedCell]:
         for place, cell_id in enumerate(recording.cell_ids[:-1]):
             if cell_id in starts:
                 starts[cell_id].append((recording, place))
-    return {cell_id: SlicedCell(cell_id, tuple(own)) for cell_id, own in starts.items()}
+    cells = run.manifest.plan.cells
+    return {cell_id: SlicedCell(cell_id, cells[cell_id].variant.slug, tuple(own)) for cell_id, own in starts.items()}
 
 
 def _rate(start: DuetRecording, place: int) -> float | None:

@@ -1,5 +1,6 @@
 """`load`, `ab`, `limit` and `run`: the arguments become what is asked for, and the rest is the command's way."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
@@ -29,7 +30,7 @@ from redline.running.manifests import Source
 from redline.running.quiet import Quiet
 from redline.running.views_ahead import OF_VIEWS
 from redline.schema.document import UnwrittenDocument, plain_data
-from redline.wording import Call, asked_by
+from redline.wording import Call, advising, asked_by
 
 if TYPE_CHECKING:  # what a load needs before it begins is imported alone
     from redline.running.session import SessionEnd
@@ -38,6 +39,9 @@ Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
 A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk, SuiteAsk)
+_ADVICE = {
+    "no suite": "give the file of a suite, or a redline.Suite; `redline init --help` says how to write that file"
+}
 
 
 class RequestOptions(TypedDict, total=False):
@@ -291,7 +295,7 @@ def run(  # noqa: PLR0913 - all but the suite are named
     """
     given = locals()
     called = checked_call(run, given)
-    written = WrittenSuite.read(suite) if isinstance(suite, str | Path) else suite
+    written = suite if suite is None or isinstance(suite, WrittenSuite) else WrittenSuite.read(suite)
     with _measuring() as stack:
         ask = _ask(SuiteAsk, run, given, options=_options(options))
         shown, folder, command = console(progress=progress), folder_for(keep, stack), partial(masked_call, called)
@@ -322,7 +326,7 @@ def read_requests(file: str | Path) -> Any:
 @contextmanager
 def _measuring(names: Mapping[str, str] = {}) -> Iterator[ExitStack]:
     """Measure for a block, whose errors name parameters; `names` are those that are not called as their parts."""
-    with asked_by(Call(names)), at_work() as stack:
+    with asked_by(Call(names)), advising(_ADVICE), at_work() as stack:
         yield stack
 
 
@@ -342,7 +346,7 @@ def _ask(kind: type[A], function: Callable[..., object], given: Mapping[str, Any
         raise TypeError(f"there is no argument {unknown[0]!r}: see help(redline.{function.__name__})")
     asked = {field.name: given[field.name] for field in fields(kind) if field.name in given} | dict(request)
     requests = asked.pop("requests", None)
-    if isinstance(requests, (str, Path)):
+    if isinstance(requests, (str, os.PathLike)):
         asked["requests"] = Path(requests)
     elif requests is not None:
         data = plain_data(list(requests), "the list of requests")
@@ -388,10 +392,15 @@ def _path(keep: str | Path | None) -> Path | None:
     return None if keep is None else Path(keep)
 
 
+def _body(body: str | bytes | Path) -> str | bytes | Path:
+    return Path(body) if isinstance(body, os.PathLike) else body
+
+
 _READ: Mapping[tuple[str, ...], Callable[[Any], object]] = {
     ("duration", "warmup", "think", "budget", "timeout"): _text,
     ("rate", "speed", "start"): _number,
     ("replay", "cacert", "cert", "key", "unix_socket"): _path,
+    ("body",): _body,
     ("objective", "abort_when", "stages", "connect_to", "resolve", "sources", "target_is_mine"): _listed,
     ("servers", "scenarios", "loads", "profile"): _split,
 }

@@ -2,7 +2,7 @@
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from html import escape
 from pathlib import Path
@@ -68,13 +68,19 @@ class _MetricAmount:
 
 
 class BaseResult(ABC, Generic[R]):
-    """A report, and how it reads in a terminal (`str`), in a notebook, and in a file (`save`).
+    """A report, and how it reads in a terminal (`str`), in a notebook, and in a file (`save`). It does not change.
 
     `report` has all of it, as `--json` prints it. `folder` is where the recordings are kept; None where they are not.
     """
 
+    report: R
+    folder: Path | None
+
     def __init__(self, report: R, folder: Path | None) -> None:
-        self.report, self.folder = report, folder
+        vars(self).update(report=report, folder=folder)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a result does not change")
 
     def __str__(self) -> str:
         console = Console(file=io.StringIO(), width=_COLUMNS)
@@ -172,11 +178,15 @@ class RunResult(BaseResult[Report]):
     the level compares by that: `p99 < "20ms"` is true if p99 is at most 12 ms.
     """
 
+    cells: tuple[CellReport, ...]
+    _not_run: Mapping[str, str]
+    _not_compared: Mapping[str, str]
+
     def __init__(self, report: Report, folder: Path | None, not_compared: Mapping[str, str] = {}) -> None:
         """`not_compared` has the reasons of cells that should have been compared and were not run, by slug."""
         super().__init__(report, folder)
-        self.cells = tuple(cell for cell in report.cells if cell.role == "subject")
-        self._not_run, self._not_compared = _not_run_here(report), dict(not_compared)
+        cells = tuple(cell for cell in report.cells if cell.role == "subject")
+        vars(self).update(cells=cells, _not_run=_not_run_here(report), _not_compared=dict(not_compared))
 
     def select(self, *names: str) -> Self:
         """The same result with the cells of these names alone: of servers, requests (scenarios), loads, or cells.
@@ -184,14 +194,12 @@ class RunResult(BaseResult[Report]):
         What is printed and saved stays whole. Raises UsageError for a name that nothing has.
         """
         chosen = copy(self)
+        own = vars(chosen)
         for name in names:
-            chosen.cells = _cells_named(
+            own["cells"] = _cells_named(
                 name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.load, cell.slug)
             )
-            chosen._not_run, chosen._not_compared = (  # noqa: SLF001 - it is a copy of this one
-                _within(name, slugs)
-                for slugs in (chosen._not_run, chosen._not_compared)  # noqa: SLF001
-            )
+            own |= {kind: _within(name, own[kind]) for kind in ("_not_run", "_not_compared")}
         return chosen
 
     @property
@@ -236,7 +244,7 @@ class RunResult(BaseResult[Report]):
     @property
     def change(self) -> "Changes":
         """How a server differs from its baseline, as B from A: `result.change.p99`."""
-        return Changes(self._comparisons)
+        return Changes(self._comparisons, self._invalid)
 
     @property
     def met(self) -> bool:
@@ -245,11 +253,11 @@ class RunResult(BaseResult[Report]):
         Raises NotKnownError where there are none, one is not known to be met, or a server was not run.
         """
         results = [result for cell in self.cells for result in cell.objectives]
+        aborted = any(trial.aborted_by for cell in self.cells for trial in cell.trials)
+        if aborted or self.report.run.aborted_by or any(result.state == "missed" for result in results):
+            return False
         if not results:
             raise NotKnownError("there is no objective", hint="give one, such as objective='p99 < 50ms'")
-        aborted = any(trial.aborted_by for cell in self.cells for trial in cell.trials)
-        if aborted or any(result.state == "missed" for result in results):
-            return False
         for unknown in (result for result in results if result.state == "not known"):
             raise NotKnownError(
                 f"{unknown.objective.text} is not known to be met: {unknown.reason}",
@@ -291,8 +299,12 @@ class RunResult(BaseResult[Report]):
             raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
         for comparison in primary:
             if comparison.verdict is None or lacks_verdict(comparison):
-                raise _not_judged(comparison)
+                raise _not_judged(comparison, self._invalid)
         return primary
+
+    @property
+    def _invalid(self) -> frozenset[str]:
+        return frozenset(cell.cell_id for cell in self.report.cells if not cell.valid)
 
     @property
     def _comparisons(self) -> tuple[Comparison, ...]:
@@ -309,8 +321,9 @@ class Changes:
     All raise NotKnownError where there is no such change, or not one alone.
     """
 
-    def __init__(self, comparisons: Sequence[Comparison]) -> None:
-        self._comparisons = comparisons
+    def __init__(self, comparisons: Sequence[Comparison], invalid: Collection[str]) -> None:
+        """`invalid` are the ids of cells without valid numbers."""
+        self._comparisons, self._invalid = comparisons, invalid
 
     throughput = _MetricAmount(Metric.THROUGHPUT, "The change of right answers per second.")
     p50 = _MetricAmount(Metric.P50, "The change of the median response time.")
@@ -343,7 +356,7 @@ class Changes:
         ratio, is_decided = pair.ratio, pair.verdict not in (None, Verdict.INCONCLUSIVE)
         is_cold = pair.duet is not None and bool(pair.duet.unsettled) and not is_decided
         if ratio is None or ratio.says_nothing or is_cold:
-            raise _not_judged(pair)
+            raise _not_judged(pair, self._invalid)
         ends = (None, None) if ratio.interval is None else (ratio.interval[0] - 1, ratio.interval[1] - 1)
         return Amount(name, ratio.value - 1, "change", *ends)
 
@@ -351,9 +364,13 @@ class Changes:
 class SearchResult(BaseResult[LimitReport]):
     """The result of `limit`: the most requests per second, or users, that meet the objective: `passed` to `failed`."""
 
+    cells: tuple[CellLimit, ...]
+    _objective: str
+    _not_run: Mapping[str, str]
+
     def __init__(self, report: LimitReport, folder: Path | None) -> None:
         super().__init__(report, folder)
-        self.cells, self._objective, self._not_run = report.cells, "", _not_run_here(report)
+        vars(self).update(cells=report.cells, _objective="", _not_run=_not_run_here(report))
 
     def select(self, *names: str) -> Self:
         """The same result with the searches of these names alone: of servers, requests, or objectives.
@@ -361,14 +378,15 @@ class SearchResult(BaseResult[LimitReport]):
         What is printed and saved stays whole. Raises UsageError for a name that nothing has.
         """
         chosen = copy(self)
+        own = vars(chosen)
         for name in names:
             if name in {answer.name for cell in chosen.cells for answer in cell.limits}:
-                chosen._objective = name  # noqa: SLF001 - it is a copy of this one
+                own["_objective"] = name
                 continue
-            chosen.cells = _cells_named(
+            own["cells"] = _cells_named(
                 name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.slug, cell.target)
             )
-            chosen._not_run = _within(name, chosen._not_run)  # noqa: SLF001 - as above
+            own["_not_run"] = _within(name, own["_not_run"])
         return chosen
 
     @property
@@ -494,13 +512,13 @@ def _the_only(verdicts: Sequence[Verdict]) -> Verdict:
     return distinct[0]
 
 
-def _not_judged(comparison: Comparison) -> NotKnownError:
+def _not_judged(comparison: Comparison, invalid: Collection[str]) -> NotKnownError:
     unsettled = comparison.duet.unsettled if comparison.duet else ""
     lacking = comparison.why_no_verdict if comparison.primary else ""
     reason = comparison.refused or unsettled or lacking or "too little was measured"
-    return NotKnownError(
-        f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}", hint="give it more time"
-    )
+    message = f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}"
+    failed = comparison.cell_id in invalid or comparison.baseline_id in invalid
+    return NotKnownError(message, hint="see `findings` of the result" if failed else "give it more time")
 
 
 def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -1,5 +1,6 @@
 """Suites for `run`: of a file, or of data that a program made."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from redline.asking import places
 from redline.asking.asks import SuiteAsk
 from redline.asking.catalogues import read_catalogue
 from redline.asking.origins import FromRepository
-from redline.asking.suites import read_overrides, read_suite_file
+from redline.asking.suites import no_suite, read_overrides, read_suite_file
 from redline.asking.written import read_written
 from redline.errors import UsageError
 from redline.git import outside_the_callers_repository
@@ -36,6 +37,8 @@ class WrittenSuite:
         Raises UsageError with everything that is wrong with it.
         """
         path = places.ready_suite(Path(file))
+        if not path.exists():
+            raise no_suite(os.fspath(file))
         return cls(path.stem, path.resolve().parent, path, None)
 
     @classmethod

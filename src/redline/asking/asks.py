@@ -21,8 +21,9 @@ _MOST_DIGITS = 15
 
 
 def split(texts: Iterable[str] | None) -> tuple[str, ...]:
-    """The names in texts, with commas between them; no names if there are no texts."""
-    return tuple(name.strip() for text in texts or () for name in text.split(",") if name.strip())
+    """The names in texts, with commas between them; an empty name, which nothing has, for a text without any."""
+    named = ([name.strip() for name in text.split(",") if name.strip()] for text in texts or ())
+    return tuple(name for names in named for name in names or [""])
 
 
 def whole(text: str) -> str | int:

@@ -68,7 +68,7 @@ def comparison_document(
         document["servers"] = [_also_through(server, ask.route) for server in _servers(document)]
     document |= {"loads": loads, "budget": budget, "metric": Sourced(part("metric", ask.metric), ask.metric)}
     document |= settings(ask, "budget", "timeout", "threshold", "seed")
-    if ask.builds > 1:
+    if ask.builds != 1:
         document["builds"] = Sourced(part("builds", str(ask.builds)), ask.builds)
     document |= {name: Sourced(part(name), True) for name in ("same_answers", "why") if getattr(ask, name)}
     if ask.parallel:
@@ -77,10 +77,10 @@ def comparison_document(
 
 
 def _names(written: tuple[str, ...] | None) -> tuple[str, ...]:
-    """What A and B are called. Names are parts of file names, so a branch's `/` becomes `-`. Raises UsageError."""
+    """What A and B are called. Raises UsageError."""
     if written is None:
         return "A", "B"
-    names = tuple(name.strip().replace("/", "-") for name in written)
+    names = tuple(map(_as_name, written))
     if len(names) != 2 or names[0] == names[1]:
         hint = f"such as {part('names', 'main,this pull request')}"
         raise UsageError(part("names", ",".join(written)) + " are not two names", hint=hint)
@@ -89,6 +89,12 @@ def _names(written: tuple[str, ...] | None) -> tuple[str, ...]:
         hint = "use letters, digits, . _ ~ and -, and single spaces between words"
         raise UsageError(part("names") + f": {wrong!r} is no name", hint=hint)
     return names
+
+
+def _as_name(ref: str) -> str:
+    """Names are parts of file names, so what else a branch may hold, such as `/`, becomes `-`."""
+    allowed = re.compile(r"[A-Za-z0-9._~ -]")
+    return "".join("-" if it.isprintable() and not allowed.match(it) else it for it in ref.strip()).lstrip("-")
 
 
 def _servers(document: Mapping[str, object]) -> list[dict[str, object]]:

@@ -34,8 +34,8 @@ from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_ur
 from redline.wording import part
 
 _NO_SERVER = (
-    "give its URL: redline load http://127.0.0.1:8080/; or its command: redline load './shop {port}'; or write a "
-    "redline.yaml: see `redline init --help`"
+    "give its URL, such as http://127.0.0.1:8080/, or its command, such as './shop {port}'; or write a redline.yaml: "
+    "see `redline init --help`"
 )
 
 
@@ -65,7 +65,8 @@ def load_document(ask: LoadAsk, placed: Placed, project: Project | None = None) 
         message = part("warmup", DETECTED) + " needs a load that does not change by design"
         raise UsageError(message, hint=f"give a time, such as {part('warmup', '10s')}")
     # A load of so many requests sends no others, unless it is asked to.
-    warmup = ask.warmup or (NO_WARM_UP if ask.count is not None else LOAD_WARM_UP)
+    default = LOAD_WARM_UP if ask.count is None else NO_WARM_UP
+    warmup = default if ask.warmup is None else ask.warmup
     document: dict[str, object] = {
         **asked,
         "loads": {"load": _load(ask, placed)},
@@ -155,13 +156,13 @@ def _load(ask: LoadAsk, placed: Placed) -> dict[str, object]:
     else:
         kind, colon, mean = (ask.think or "").partition(":")
         think = {"exponential": mean} if colon and kind == "exp" else ask.think
-        shape = {"users": connections, "think": think and Sourced(part("think", ask.think), think)}
+        shape = {"users": connections, "think": None if think is None else Sourced(part("think", ask.think), think)}
         shape |= settings(ask, "pace")
     shape |= settings(ask, "depth", "requests_per_connection")
     if ask.stages:
         stages = [Sourced(part("stages", text), _stage(text, in_users=not ask.is_open)) for text in ask.stages]
         shape["stages"] = Sourced(part("stages", ask.stages), stages)
-    length = ask.duration or length_of(ask)
+    length = length_of(ask)
     return {
         "open" if ask.is_open else "closed": {key: value for key, value in shape.items() if value is not None},
         "for": Sourced(part("duration", length), length),

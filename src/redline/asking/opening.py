@@ -76,7 +76,7 @@ def _with_recording(ask: A) -> tuple[A, list[str]]:
 
 def length_of(ask: LoadAsk) -> str:
     """How long a load measures: where nothing is asked for, no longer than a recording lasts. Raises UsageError."""
-    length = ask.duration or LOAD_LENGTH
+    length = LOAD_LENGTH if ask.duration is None else ask.duration
     if ask.duration is None and ask.recorded is not None and _sends_all(ask, length):
         return f"{_recorded_ms(ask)}ms"
     return length
@@ -84,7 +84,7 @@ def length_of(ask: LoadAsk) -> str:
 
 def _cut(ask: LoadAsk) -> list[str]:
     """Say that a recording is not sent to its end."""
-    length = ask.duration or LOAD_LENGTH
+    length = LOAD_LENGTH if ask.duration is None else ask.duration
     if _sends_all(ask, length):
         return []
     return [
@@ -101,5 +101,5 @@ def _recorded_ms(ask: LoadAsk) -> int:
     """How long a recording lasts at its speed, in milliseconds."""
     assert ask.recorded is not None, "it was read"
     with naming(part("speed")):
-        speed = parse_speed(ask.speed or 1)
+        speed = parse_speed(1 if ask.speed is None else ask.speed)
     return round(ask.recorded.last_ns / speed) // 1_000_000 + 1

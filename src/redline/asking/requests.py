@@ -24,6 +24,7 @@ from redline.asking.project import (
 from redline.asking.suites import check_is_no_file
 from redline.asking.ways import Placed, check_way_values, check_ways_are_used, check_without_url, tls_of, way_to
 from redline.asking.written import NO_CATALOGUE, Sourced
+from redline.defaults import ALONE
 from redline.driving import secrets
 from redline.errors import UsageError
 from redline.model import ServerEntry
@@ -40,8 +41,6 @@ from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files, with_server_files
 from redline.wording import part
 
-REQUEST = "requests"
-"""The name of a request that has no other."""
 ANY_MESSAGE = "message {seq}"
 """The message where none is given, with its number."""
 BODY_FILE = "body.bin"
@@ -306,10 +305,10 @@ def _request(ask: RequestAsk, path: Sourced, placed: Placed) -> dict[str, object
     of_body = {_IN_CHUNKS, _WAITS} if ask.body is not None else set()
     framing = {_lower(pair): pair for pair in ask.headers if _lower(pair) in of_body}
     headers = _headers([pair for pair in ask.headers if _lower(pair) not in of_body])
-    if headers := headers | _named_headers(ask) | _sign_in(ask):
+    auth = _auth(ask)
+    if headers := headers | _named_headers(ask) | _sign_in(ask, by_auth=bool(auth)):
         asked["headers"] = headers
-    if ask.aws_sigv4 is not None:
-        asked["auth"] = _signature(ask, ask.aws_sigv4)
+    asked |= auth
     if ask.compressed:
         asked["accept"] = Sourced(part("compressed"), ["gzip", "br", "zstd"])
     if ask.body is not None:
@@ -322,7 +321,7 @@ def _request(ask: RequestAsk, path: Sourced, placed: Placed) -> dict[str, object
         asked["expect"] = {"status": Sourced(part("status", ask.status), ask.status)}
     if ask.events is not None:
         asked |= _conversation(ask.events, "")
-    return {"name": REQUEST, **asked}
+    return {"name": ALONE, **asked}
 
 
 def opened_by(urls: Mapping[str, str]) -> str | None:
@@ -351,7 +350,7 @@ def _message(ask: RequestAsk, url: str, path: Sourced, placed: Placed) -> dict[s
         asked |= _conversation(ask.events, url)
     if headers := _headers(ask.headers) | _named_headers(ask) | _sign_in(ask):
         asked["headers"] = headers
-    return {"name": REQUEST, "websocket": asked}
+    return {"name": ALONE, "websocket": asked}
 
 
 def _lower(pair: tuple[str, str]) -> tuple[str, str]:
@@ -427,8 +426,11 @@ def _named_headers(ask: RequestAsk) -> dict[str, Sourced]:
     return read
 
 
-def _sign_in(ask: RequestAsk) -> dict[str, Sourced]:
-    """Return the header of a sign-in by Basic or Bearer, with a reference to what is secret. Raises UsageError."""
+def _sign_in(ask: RequestAsk, *, by_auth: bool = False) -> dict[str, Sourced]:
+    """Return the header of a sign-in by Basic or Bearer, with a reference to what is secret. Raises UsageError.
+
+    Not of one that is `by_auth`.
+    """
     if ask.user is None and ask.oauth2_bearer is None and ask.aws_sigv4 is None:
         return {}
     if ask.oauth2_bearer is not None and (ask.user is not None or ask.aws_sigv4 is not None):
@@ -439,7 +441,7 @@ def _sign_in(ask: RequestAsk) -> dict[str, Sourced]:
         raise UsageError(message, hint=f"leave it out, or {part('user' if ask.user else 'oauth2_bearer')}")
     if ask.oauth2_bearer is not None:
         return {"Authorization": _bearer(ask.oauth2_bearer)}
-    if ask.aws_sigv4 is not None:
+    if by_auth:
         return {}
     name, colon, password = (ask.user or "").partition(":")
     if not colon:
@@ -449,6 +451,15 @@ def _sign_in(ask: RequestAsk) -> dict[str, Sourced]:
     pair = secrets.with_secrets(f"{name}:{password}", part("user")).encode(errors="surrogateescape")
     reference = secrets.hold("REDLINE_BASIC", base64.b64encode(pair).decode())
     return {"Authorization": Sourced(part("user", f"{name}:***"), f"Basic {reference}")}
+
+
+def _auth(ask: RequestAsk) -> dict[str, object]:
+    """Return the `auth` of a signature, or of a password that names a variable; empty for others. Raises UsageError."""
+    if ask.aws_sigv4 is not None:
+        return {"auth": _signature(ask, ask.aws_sigv4)}
+    name, _, password = (ask.user or "").partition(":")
+    basic = {"user": name, "password": password}
+    return {"auth": Sourced(part("user", ask.user), {"basic": basic})} if passed_names(password) else {}
 
 
 def _bearer(token: str) -> Sourced:

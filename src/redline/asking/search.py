@@ -108,7 +108,7 @@ def _lengths(ask: SearchAsk, servers: int, *, starts: bool) -> tuple[object, obj
     """
     detects: object = {"detect": {}} if ask.replay is None else _exact(DETECTION_NS)
     warmup = detects if starts else RUNNING_WARM_UP
-    length = ask.duration or RUNNING_PROBE
+    length = RUNNING_PROBE if ask.duration is None else ask.duration
     lasts: object = Sourced(part("duration", length), length)
     if ask.budget is not None:
         if ask.duration is not None:

@@ -15,7 +15,6 @@ from redline.asking.naming import at_least_one, naming, read_part, read_workers,
 from redline.asking.origins import FromRepository, project_name
 from redline.asking.project import in_its_words
 from redline.asking.requests import (
-    REQUEST,
     check_targets_are_whole,
     describes_requests,
     referenced,
@@ -25,6 +24,7 @@ from redline.asking.search import search_document
 from redline.asking.search_recordings import at_first_speed, refuse_short_recordings
 from redline.asking.suites import of_search, read_suite_file
 from redline.asking.written import read_written
+from redline.defaults import ALONE
 from redline.errors import UsageError
 from redline.limits.probe_loads import FIRST_PER_S, FIRST_USERS, MOST_USERS
 from redline.model import Load, Objective, Profile, Suite, Variant
@@ -159,7 +159,7 @@ def _servers_beside(ask: SearchAsk, first: SearchPart, repository: FromRepositor
     load = {"open": {"rate": FIRST_PER_S, "connections": CONNECTIONS}, "for": RUNNING_PROBE}
     request = first.suite.scenarios[0].request
     path = request.path if request.method == "GET" and "{" not in request.path else "/"
-    asked = {"name": REQUEST, "get": path}  # the readiness request
+    asked = {"name": ALONE, "get": path}  # the readiness request
     document = {"servers": entries, "scenarios": [asked], "loads": {PROBE: load}}
     return read_written(document, "limit", referenced(ask), repository.origins())[0].variants
 
@@ -185,7 +185,7 @@ def read_servers_search(ask: SearchAsk, repository: FromRepository, project: Pro
     if not starts:
         refuse(ask.given(_OF_STARTS), "a server that is running already is not started, and takes no")
     trials = _trials(ask.trials) if starts else 0
-    lengths = [part(name, getattr(ask, name)) for name in ("budget", "duration") if getattr(ask, name)]
+    lengths = [part(name, getattr(ask, name)) for name in ("budget", "duration") if getattr(ask, name) is not None]
     with naming(lengths[0]) if lengths else nullcontext():
         suite, _ = to_search(written, max(trials, 1), by_users=ask.by_users)
     _refuse_what_cannot_be(sets, suite)

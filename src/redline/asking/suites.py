@@ -26,7 +26,7 @@ from redline.suite.procfile import is_procfile
 from redline.suite.project import PROJECT_FILE
 from redline.suite.request_source import HEAD_BYTES, RequestSource
 from redline.suite.urls import is_url
-from redline.wording import part
+from redline.wording import advice, part
 
 _FIRST_SUITE = "quickstart"
 _URL = re.compile("https?:/")
@@ -73,14 +73,16 @@ def suite_or_project(named: Path | None) -> Path:
     file = places.ready_suite(named) if named is not None else find_project(Path.cwd())
     if file is not None:
         if named is not None and not file.exists():
-            raise _no_suite(next((word for word in sys.argv if Path(word) == named), str(named)))
+            raise no_suite(next((word for word in sys.argv if Path(word) == named), str(named)))
         return file
     ways = [
         "`redline init './server --port {port}'` writes that file",
         "`redline ab './old --port {port}' './new --port {port}'` compares two servers without a file",
         *([f"`redline run {_FIRST_SUITE}` runs a ready suite"] if _has_first_suite() else []),
     ]
-    raise UsageError(f"no suite is named, and there is no {PROJECT_FILE} here or above", hint="; ".join(ways))
+    raise UsageError(
+        f"no suite is named, and there is no {PROJECT_FILE} here or above", hint=advice("no suite", "; ".join(ways))
+    )
 
 
 def _check_is_a_suite(file: Path, text: str) -> None:
@@ -121,7 +123,7 @@ def _kind_of(name: str, content: bytes) -> Foreign | None:
     return None
 
 
-def _no_suite(named: str) -> UsageError:
+def no_suite(named: str) -> UsageError:
     """Return the error for a word that names no file: it may be a server, or a misspelt name of a ready suite."""
     if _URL.match(named):
         url = re.sub(":/+", "://", named, count=1)  # as a path, it has lost a slash

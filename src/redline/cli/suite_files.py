@@ -44,10 +44,11 @@ def write_suite(
     made: Callable[[A, Placed, Project | None], Mapping[str, object]],
     console: Console,
     command: Sequence[str] = ("run",),
+    differs: Sequence[str] = (),
 ) -> None:
     """Write the suite that is `made` of what is asked for, after checking that it can be read. Raises RedlineError.
 
-    `command` is what measures it.
+    `command` is what measures it, and `differs` says what it measures otherwise.
     """
     if ask.recorded is not None:
         hint = f"write its list and times first: redline import {ask.replay} -o requests.yaml --times times.txt"
@@ -68,11 +69,14 @@ def write_suite(
     measured_by = shlex.join([places.own_name(), name, str(file), *flags])
     builds = builds_of(project) if project is not None else ()
     said: list[str] = [f"# Measure it with: {measured_by}"]
+    said += [f"# What differs: {text}" for text in differs]
     said += [f"# Built by: {line}" for text in builds for line in text.splitlines()]
     with as_store_error(file, begun=False):
         write_atomically(file, "\n".join([*said, text]).encode())
+    warned = [f"measured by {file}, {text}" for text in differs]
     if project is not None and builds:
-        message = f"{file} does not build its servers, as {project.document.file} does: see its first lines"
+        warned.append(f"{file} does not build its servers, as {project.document.file} does: see its first lines")
+    for message in warned:
         console.print(message, style="yellow", soft_wrap=True, highlight=False, markup=False)
     console.print(f"measure it with: {measured_by}", soft_wrap=True, highlight=False, markup=False)
 

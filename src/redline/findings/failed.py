@@ -20,7 +20,8 @@ from redline.stats import Trial
 UNANSWERED = ("connect", "tls", "reset", "closed", "refused", "timeout")
 LEFT_OVER = ("in_flight", "unsent")
 """Outcomes at the end of a load; an interrupt always leaves some."""
-_WRONG = ("unexpected_status", "unexpected_body", "malformed")
+WRONG = ("unexpected_status", "unexpected_body", "malformed")
+"""Outcomes of requests with another answer than expected."""
 _MOSTLY = 0.5
 """From this share of requests with a new connection on, reconnecting is the rule."""
 
@@ -259,15 +260,15 @@ def wrong_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     Advice: Compare an answer with the scenario's `expect`. If the server sheds load, lower the load.
     """
     outcomes = traffic.counts.outcomes
-    wrong = sum(getattr(outcomes, kind) for kind in _WRONG)
+    wrong = sum(getattr(outcomes, kind) for kind in WRONG)
     if not wrong:
         return Observation(0.0, "")
     share = wrong / traffic.counts.due
     began_ns = _began_ns(traffic)
     message = (
         f"{wrong:,} of {traffic.counts.due:,} requests ({percent(share)}) were answered wrongly"
-        f"{_all_of_one(cell, traffic, _WRONG)}: {listed(outcomes, _WRONG)}{_turned(cell, traffic, began_ns)}."
-        f"{_first(traffic, _occurred(outcomes, _WRONG))}"
+        f"{_all_of_one(cell, traffic, WRONG)}: {listed(outcomes, WRONG)}{_turned(cell, traffic, began_ns)}."
+        f"{_first(traffic, _occurred(outcomes, WRONG))}"
     )
     never_right = outcomes.unexpected_body + outcomes.malformed > 0
     advice = _TURNED if began_ns else _MALFORMED if outcomes.malformed == wrong else None
@@ -286,7 +287,7 @@ def _began_ns(traffic: Traffic) -> int:
     right = False
     for interval in traffic.intervals:
         if interval.phase == "measure":
-            if _occurred(interval.counts.outcomes, _WRONG):
+            if _occurred(interval.counts.outcomes, WRONG):
                 return interval.start_ns - traffic.measure_start_ns if right else 0
             right = right or interval.counts.outcomes.ok > 0
     return 0
@@ -396,6 +397,6 @@ def _occurred(outcomes: Outcomes, kinds: Sequence[str]) -> list[str]:
     return [kind for kind in kinds if getattr(outcomes, kind)]
 
 
-def listed(outcomes: Outcomes, kinds: Sequence[str] = (*_WRONG, *UNANSWERED, *LEFT_OVER)) -> str:
+def listed(outcomes: Outcomes, kinds: Sequence[str] = (*WRONG, *UNANSWERED, *LEFT_OVER)) -> str:
     """The numbers of these outcomes, without zeros: `12 malformed, 3 timeout`."""
     return ", ".join(f"{getattr(outcomes, kind):,} {kind.replace('_', ' ')}" for kind in _occurred(outcomes, kinds))

@@ -25,16 +25,21 @@ def failing(starts: Sequence[DuetRecording], names: tuple[str, str], target: int
 
     All starts with traffic count: starts that ended in their warm-up say most about failures.
     """
-    for name, places in zip(names, ((BASELINE, -1), (target,)), strict=True):
-        loads = [traffic_of(start) for start in starts if start.traffic is not None]
-        ended = sum((_ended(traffic, place) for traffic in loads for place in places), Counter[str]())
-        bad = {kind: number for kind, number in ended.items() if number and kind != "ok"}
-        if sum(bad.values()) > FAILING * ended.total():
-            kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in bad.items() if kind)
-            why = "; ".join(filter(None, (kinds, first_failures(loads, places), _unanswered(loads, places))))
-            said = f"{sum(bad.values()):,} of {ended.total():,} requests to {name} failed"
-            return f"{said}: {why}" if why else said
-    return None
+    sides = zip(names, ((BASELINE, -1), (target,)), strict=True)
+    return next(filter(None, (failed_at(starts, name, places)[1] for name, places in sides)), None)
+
+
+def failed_at(starts: Iterable[DuetRecording], name: str, places: Sequence[int]) -> tuple[Counter[str], str]:
+    """The failures of a server by outcome, and what they say; none if it failed few of its requests."""
+    loads = [traffic_of(start) for start in starts if start.traffic is not None]
+    ended = sum((_ended(traffic, place) for traffic in loads for place in places), Counter[str]())
+    bad = Counter({kind: number for kind, number in ended.items() if number and kind != "ok"})
+    if bad.total() <= FAILING * ended.total():
+        return Counter(), ""
+    kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in bad.items() if kind)
+    why = "; ".join(filter(None, (kinds, first_failures(loads, places), _unanswered(loads, places))))
+    said = f"{bad.total():,} of {ended.total():,} requests to {name} failed"
+    return bad, f"{said}: {why}" if why else said
 
 
 def why_lost(start: DuetRecording, names: Sequence[str]) -> str:

@@ -253,6 +253,11 @@ class Scenario(Frozen):
             for request in self.requests
         )
 
+    def closes_connections(self, http: str) -> bool:
+        """Whether a request asks the server to close its connection, which HTTP/1.1 alone has."""
+        lines = (line for request in self.requests if request.websocket is None for line in request.header_lines)
+        return http == "1.1" and any((name.lower(), value) == ("connection", "close") for name, value in lines)
+
     @property
     def longest_stream_ns(self) -> int:
         """The longest time that a stream is followed: by the clock, or for messages on a schedule; 0 if not known."""

@@ -247,6 +247,10 @@ class Load(Frozen):
         """The same load, of users who think between the steps of a journey."""
         return self.model_copy(update={"pauses": True})
 
+    def closing(self) -> "Load":
+        """The same load with a connection for each request."""
+        return self.shaped(self.shape.model_copy(update={"requests_per_connection": 1}))
+
     def named(self, name: str) -> "Load":
         """The same load under another name."""
         return self.model_copy(update={"name": name})

@@ -58,7 +58,7 @@ _EXPORTS = "exports"
 def _exports(form: str) -> Any:
     from redline.entry_points import extra  # noqa: PLC0415 - reading what is installed takes long
 
-    return extra(_EXPORTS, f"--format {form}")
+    return extra(_EXPORTS, f"the format {form}")
 
 
 _OF_REPORTS = (

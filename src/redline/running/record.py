@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from redline import findings
+from redline.defaults import ALONE
 from redline.errors import DriveError, RedlineError
 from redline.launching.ownership import KnownProcesses
 from redline.lazily import dataclass
@@ -379,14 +380,16 @@ def _about_status(cell: Cell, other: re.Match[str], seen: str) -> str:
     """What to do about another status than the expected."""
     if cell.scenario.journey is not None:
         return f"{seen}, or say in the step that this status is right: `expect: {{status: [200, 302]}}`"
+    is_alone, status = cell.scenario.name == ALONE and not cell.scenario.others, int(other["status"])
+    right = part("status", status) if is_alone else f"`expect: {{status: {status}}}` of the request"
     if other["status"] in _SIGNED_OUT:
+        ways = f"{part('user')} or {part('headers', 'Authorization: …')}" if is_alone else "`auth`, or a header"
         return (
-            f"sign in with `auth`, {part('user')} or {part('headers', 'Authorization: …')}; a login and what follows "
-            "are a journey: `redline import --journey RECORDING`; if the answer is right, say so with "
-            f"{part('status')}"
+            f"sign in with {ways}; a login and what follows are a journey: `redline import --journey RECORDING`; if "
+            f"the answer is right, say so: {right}"
         )
     leads = f"; to load what it leads to, ask for {other['target']}" if other["target"] else ""
-    return f"{seen}, or say with {part('status')} that this status is right{leads}"
+    return f"{seen}, or say that this status is right: {right}{leads}"
 
 
 def death_soon(server: RunningServer) -> Failure | None:

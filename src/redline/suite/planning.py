@@ -402,13 +402,18 @@ def _cells(suite: Suite, loads: Sequence[Load]) -> list[Cell]:
 def _cell(
     suite: Suite, variant: Variant, scenario: Scenario, load: Load, role: Literal["subject", "ceiling"] = "subject"
 ) -> Cell:
+    warmup_by = suite.warmup_by if suite.warmup_by and suite.warmup_by.name != load.name else None
+    if scenario.journey is not None and scenario.journey.pauses:
+        load = load.pausing()
+    if scenario.closes_connections(variant.http):
+        load, warmup_by = load.closing(), warmup_by and warmup_by.closing()
     return Cell(
         variant=variant,
         scenario=scenario,
-        load=load.pausing() if scenario.journey is not None and scenario.journey.pauses else load,
+        load=load,
         warmup_ns=suite.warmup_ns if load.count is None or suite.warms_counted else 0,
         warmup_detect=suite.warmup_detect,
-        warmup_by=suite.warmup_by if suite.warmup_by and suite.warmup_by.name != load.name else None,
+        warmup_by=warmup_by,
         timeout_ns=suite.timeout_ns,
         engine=suite.engine,
         role=role,

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -258,6 +260,17 @@ def test_an_argument_that_is_not_there_is_a_mistake_in_python() -> None:
         redline.load(URL, usr=4)  # type: ignore[call-arg]
 
 
+def test_a_hint_names_nothing_that_a_program_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    calls_: tuple[Callable[[], object], ...] = (redline.load, redline.ab, redline.limit, redline.run)
+    for call in calls_:
+        with pytest.raises(UsageError) as refused:
+            call()
+        assert not re.search(r"redline (load|ab|limit|run)\b", refused.value.hint)
+    with pytest.raises(UsageError, match="http://h/ is a server, and not a suite"):
+        redline.run("http://h/")
+
+
 def test_a_failure_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RedlineError) as raised, redline.serve("./none --port {port}"):
@@ -308,6 +321,17 @@ def test_a_body_is_sent_as_it_is(body: str | bytes, loaded_by: Loaded, tmp_path:
     assert sent == Body(text=body) if isinstance(body, str) else sent == Body(raw=body)
     kept = tmp_path / "kept" / "body.bin"
     assert kept.read_bytes() == body if isinstance(body, bytes) else not kept.exists()
+
+
+@pytest.mark.parametrize("name", ["requests", "body"])
+def test_a_path_of_another_library_is_a_path(name: str, loaded_by: Loaded, tmp_path: Path) -> None:
+    loaded_by(Server())
+    (tmp_path / "items.yaml").write_text("- {name: items, get: /items}\n")
+    (file,) = os.scandir(tmp_path)
+    given: dict[str, Any] = {name: file}
+    assert redline.load(URL if name == "body" else BARE, duration="1s", **given).valid
+    with pytest.raises(UsageError, match=r"items\.yaml"):
+        redline.run(file)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [AbFlags, LimitFlags, LoadFlags])

@@ -90,7 +90,7 @@ MISTAKES = {
 }
 EXAMPLES = {
     "--stage 10": ("--stage 1000:10s", "stages='1000:10s'"),
-    "--names a": ("--names 'main,this pull request'", "names='main,this pull request'"),
+    "--names a": ("--names 'main,this pull request'", "names=['main', 'this pull request']"),
 }
 """The examples that advice has: as a flag, and as an argument."""
 PLACES = {
@@ -138,7 +138,8 @@ def test_as_a_parameter_of_python(written: str) -> None:
     name, value = mistake.argument
     with pytest.raises(RedlineError) as caught:
         getattr(redline, mistake.command)(*SERVERS[mistake.command], **{name: value})
-    shown = name if mistake.part[1] is None else f"{name}={mistake.part[1]!r}"
+    value = value if name == "names" else mistake.part[1]
+    shown = name if value is None else f"{name}={value!r}"
     assert str(caught.value) == mistake.said(shown, EXAMPLES.get(written, ("", ""))[1])
     assert data(caught.value) == [mistake.part]
 

@@ -63,7 +63,7 @@ def test_a_percentile_of_too_few_requests_is_refused() -> None:
     result = of(reports.healthy()).select("rust.axum", "SimpleGet", "saturate")
     (cell,) = result.cells
     few = {metric: value for metric, value in cell.estimates.items() if metric is not Metric.P9999}
-    result.cells = (cell.model_copy(update={"estimates": few}),)
+    vars(result).update(cells=(cell.model_copy(update={"estimates": few}),))
     with pytest.raises(NotKnownError, match=r"p99\.99 (needs|was not measured)"):
         _ = result.p9999
 
@@ -77,6 +77,14 @@ def test_a_comparison_has_verdict_changes_and_levels() -> None:
     with pytest.raises(NotKnownError, match="is of 2 cells"):
         _ = result.p99
     assert result.select("A").throughput > 0
+
+
+def test_a_result_does_not_change() -> None:
+    result = compared(home=1.0)
+    for name in ("report", "cells", "p99", "other"):
+        with pytest.raises(AttributeError, match="a result does not change"):
+            setattr(result, name, 5)
+    assert result.select("A").cells != result.cells
 
 
 def test_several_verdicts_have_to_be_chosen_among() -> None:
@@ -104,8 +112,15 @@ def test_a_comparison_that_could_not_be_judged_has_not_passed() -> None:
     )
     result = of(result.report.model_copy(update={"comparisons": unjudged}))
     for read in (lambda: result.slower, lambda: result.verdict, lambda: result.change.cpu_per_request):
-        with pytest.raises(NotKnownError, match="the server was not warm"):
+        with pytest.raises(NotKnownError, match="the server was not warm") as known:
             read()
+        assert known.value.hint == "give it more time"
+    cells = tuple(cell.model_copy(update={"valid": False}) for cell in result.report.cells)
+    failed = of(result.report.model_copy(update={"cells": cells}))
+    for read in (lambda: failed.verdict, lambda: failed.change.cpu_per_request):
+        with pytest.raises(NotKnownError) as refused:
+            read()
+        assert refused.value.hint == "see `findings` of the result"
 
 
 @pytest.mark.parametrize(
@@ -162,15 +177,26 @@ def test_objectives_are_met_missed_or_not_known() -> None:
     lacking = of(reports.healthy().model_copy(update={"skipped": skipped}))
     assert not lacking.met
     assert lacking.select(met.slug).met
-    lacking.cells = (met,)
+    vars(lacking).update(cells=(met,))
     with pytest.raises(NotKnownError, match="was not run: cargo failed"):
         _ = lacking.met
     unknown: ObjectiveResult = met.objectives[0].unmet("the cell is invalid", known=False)
-    result.cells = (met.model_copy(update={"objectives": (unknown,)}),)
+    vars(result).update(cells=(met.model_copy(update={"objectives": (unknown,)}),))
     with pytest.raises(NotKnownError, match="is not known to be met: the cell is invalid"):
         _ = result.met
     with pytest.raises(NotKnownError, match="there is no objective"):
         _ = compared(home=1.0).met
+
+
+def test_what_a_condition_of_the_user_ended_is_not_met_without_an_objective_either() -> None:
+    report = compared(home=1.0).report
+    why = "errors > 5%"
+    assert not of(report.model_copy(update={"run": report.run.model_copy(update={"aborted_by": why})})).met
+    alone = reports.alone()
+    first, *others = alone.cells
+    trials = tuple(trial.model_copy(update={"aborted_by": why}) for trial in first.trials)
+    cells = (first.model_copy(update={"trials": trials, "objectives": ()}), *others)
+    assert not of(alone.model_copy(update={"cells": cells})).met
 
 
 def searched(report: LimitReport) -> SearchResult:

@@ -402,6 +402,8 @@ def test_it_is_one_server(flags: dict[str, Any]) -> None:
         ("main,this pull request", ["main", "this pull request"]),
         (" release/1.2 , this merge request", ["release-1.2", "this merge request"]),
         ("v1.2,HEAD~1", ["v1.2", "HEAD~1"]),
+        ("release@2,feat+x", ["release-2", "feat-x"]),
+        ("fix#12,\u00e9mile/caf\u00e9", ["fix-12", "mile-caf-"]),
     ],
 )
 def test_the_two_have_other_names_where_they_are_given(written_names: str, names: list[str]) -> None:
@@ -412,7 +414,7 @@ def test_the_two_have_other_names_where_they_are_given(written_names: str, names
     assert [variant.slug for variant in suite.variants] == names
 
 
-@pytest.mark.parametrize("wrong", ["main", "a,b,c", "a,a", "a/b,a-b", ",b", "a,-b", "a,b  c", "a,b\x1b", "a,b\u202e"])
+@pytest.mark.parametrize("wrong", ["main", "a,b,c", "a,a", "a/b,a-b", ",b", "a,@", "a,b  c", "a,b\x1b", "a,b\u202e"])
 def test_names_that_are_not_two_names_are_refused(wrong: str) -> None:
     with pytest.raises(UsageError, match="--names"):
         written(names=wrong)

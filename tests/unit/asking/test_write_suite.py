@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from redline.asking.asks import split
 from redline.asking.catalogues import read_catalogue
 from redline.asking.load import load_suite as suite_of
 from redline.asking.origins import FromRepository, read_project_file
@@ -12,6 +13,7 @@ from redline.asking.requests import referenced
 from redline.asking.searching import read_servers_search, read_suites_search
 from redline.cli.command_line import app
 from redline.errors import UsageError
+from redline.model.sign_in import BasicSignIn
 from redline.suite import Catalogue
 from redline.suite.loading import load_suite
 from tests.fakes import asks
@@ -62,6 +64,38 @@ def test_a_search_is_a_suite_with_its_objective(objectives: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("servers", "command", "differs"),
+    [
+        ([COMMAND], "", ["the first rate is that of the load"]),
+        ([COMMAND, "--start", "300", "--no-beyond"], " --no-beyond", []),
+        ([URL, "--start", "300"], " --no-beyond", ["the engine has a worker on each of its cores, not 1"]),
+        (
+            [COMMAND, "./other --port {port}", "--start", "9"],
+            " --no-beyond",
+            ["servers are searched one after the other"],
+        ),
+    ],
+)
+def test_a_suite_says_what_its_search_does_otherwise(servers: list[str], command: str, differs: list[str]) -> None:
+    done = written("limit", *servers, "--objective", "p99 < 1s")
+    assert done.exit_code == 0, done.exception
+    first, *lines = FILE.read_text().splitlines()
+    assert first == f"# Measure it with: redline limit {FILE}{command}"
+    said = [line.removeprefix("# What differs: ") for line in lines if line.startswith("#")]
+    assert len(said) == len(differs)
+    assert all(line.startswith(text) for line, text in zip(said, differs, strict=True))
+    assert all(f"measured by {FILE}, {line}" in done.stderr for line in said)
+
+
+def test_the_bound_of_a_whole_search_is_in_no_suite() -> None:
+    done = written("limit", COMMAND, "--for", "3m", "--objective", "p99 < 1s")
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("--for 3m bounds the whole search, which a suite does not")
+    assert done.exception.hint == "give -d, the length of a probe"
+    assert not FILE.exists()
+
+
+@pytest.mark.parametrize(
     ("words", "flag"),
     [
         (["load", URL, "--json"], "--json"),
@@ -94,6 +128,14 @@ def test_a_suite_is_not_written_again() -> None:
     done = written("limit", "some.yaml", "--objective", "p99 < 1s")
     assert isinstance(done.exception, UsageError)
     assert str(done.exception).startswith("some.yaml is written already")
+
+
+def test_a_password_that_names_a_variable_is_written_as_that() -> None:
+    done = written("load", URL, "--user", "ann:${NOT_SET_HERE}", "-A", "me")
+    assert done.exit_code == 0, done.exception
+    request = load_suite(FILE, Catalogue()).scenarios[0].request
+    assert request.auth == BasicSignIn(user="ann", password="${NOT_SET_HERE}")
+    assert request.headers == {"User-Agent": "me"}
 
 
 @pytest.mark.parametrize(
@@ -247,3 +289,27 @@ def test_files_of_servers_are_those_of_redline_yaml_whoever_has_the_requests(
         files = referenced(asked, written)
         assert files.text("ca.pem").startswith("-----BEGIN CERTIFICATE")
         assert files.text("due.txt") == "0.1\n0.2\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["load", URL, "-d", ""], "-d '': `` is not a duration"),
+        (["load", URL, "--warmup", ""], "--warmup '': `` is not a duration"),
+        (["load", URL, "--think", ""], "--think '': `` is not a duration"),
+        (["load", URL, "-m", ""], "-m '': there is a single request"),
+        (["limit", URL, "--objective", "p99 < 1s", "-d", ""], "-d '': `` is not a duration"),
+        (["ab", URL, URL, "--builds", "0"], "--builds 0: must be at least 1"),
+        (["ab", URL, URL, "--builds", "-3"], "--builds -3: must be at least 1"),
+    ],
+)
+def test_a_value_without_a_meaning_is_not_the_default(words: list[str], says: str) -> None:
+    done = written(*words)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith(says)
+    assert not FILE.exists()
+
+
+def test_an_empty_name_selects_nothing() -> None:
+    assert split(["a, b,", ""]) == ("a", "b", "")
+    assert split(None) == split([]) == ()

@@ -1,6 +1,7 @@
 """`--like`: command lines of other load generators as flags of `redline load`."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from redline.cli.asks import load_ask
 from redline.cli.command_line import LoadFlags, app
 from redline.cli.commands import load
 from redline.cli.commands.load import as_like
+from redline.driving.secrets import masked
 from redline.errors import UsageError
 from redline.extras.peers.like import read_like
 from redline.model import Closed, Open
+from redline.model.template import has_placeholders, sent
 
 URL = "http://127.0.0.1:8080/items"
 
@@ -32,7 +35,12 @@ URL = "http://127.0.0.1:8080/items"
         (f"wrk2 -d1m -R500 {URL}", "wrk2", {"warmup": "10s", "duration": "50s"}),
         (f"wrk -t3 -c64 {URL}", "wrk", {"connections": 63}),
         (f"wrk -T 5s --timeout=6s {URL}", "wrk", {"timeout": "6s"}),
-        (f"wrk -H 'connection: close' -H 'A: b' {URL}", "wrk", {"headers": ["A: b"], "requests_per_connection": 1}),
+        (
+            f"wrk -H 'connection: close' -H 'A: b' {URL}",
+            "wrk",
+            {"headers": ["A: b", "Connection: close"], "requests_per_connection": 1},
+        ),
+        (f"h2load -H 'connection: close' {URL}", "h2load", {"headers": [], "requests_per_connection": 1}),
         (f"wrk -H 'Connection: keep-alive' {URL}", "wrk", {"headers": []}),
         (f"time wrk -c20 {URL} 2>&1 | tee out.txt", "wrk", {"connections": 20}),
         (f"GOGC=off taskset -c 0,1 wrk -c20 {URL} > out.txt &", "wrk", {"connections": 20}),
@@ -50,7 +58,7 @@ URL = "http://127.0.0.1:8080/items"
         (
             f"hey -a user:pass -H 'Accept-Encoding: br' -T a/b {URL}",
             "hey",
-            {"headers": ["Accept-Encoding: br", "Content-Type: a/b", "Authorization: Basic dXNlcjpwYXNz"]},
+            {"headers": ["Accept-Encoding: br", "Content-Type: a/b"], "user": "user:pass"},
         ),
         (f"hey -n=500 -m POST -d x -T text/plain {URL}", "hey", {"count": 500, "method": "POST", "body": "x"}),
         (f"hey -D items.json -disable-keepalive {URL}", "hey", {"body": "@items.json", "requests_per_connection": 1}),
@@ -104,7 +112,7 @@ URL = "http://127.0.0.1:8080/items"
         (
             f"ab -n 9 -i -A u:p -C a=1 -v 2 -g x.tsv {URL.removeprefix('http://')}",
             "ab",
-            {"method": "HEAD", "headers": ["Cookie: a=1", "Authorization: Basic dTpw", "Accept: */*"]},
+            {"method": "HEAD", "headers": ["Cookie: a=1", "Accept: */*"], "user": "u:p"},
         ),
         (
             f"ab -u a.txt {URL}",
@@ -187,6 +195,45 @@ def test_what_cannot_be_done_alike_is_refused(command: str, message: str) -> Non
         read_like(command)
 
 
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (f"hey -n 1 -c 1 -a ann:sekret {URL}", f"hey -n 1 -c 1 -a 'ann:***' {URL}"),
+        (f"ab -A 'ann:sek ret' {URL}", f"ab -A 'ann:***' {URL}"),
+        (f"oha {URL} -a ann:se\\kret", "oha …"),
+    ],
+)
+def test_a_password_is_kept_in_memory_alone(command: str, shown: str) -> None:
+    suite, text = load_suite(load_ask(as_like(LoadFlags(like=command))[0]))
+    assert dict(suite.scenarios[0].request.header_lines)["Authorization"].startswith("Basic ${REDLINE_BASIC")
+    stored = shlex.join(masked(["load", "--like", command]))
+    assert shlex.split(stored)[-1].replace("'", "") == shown.replace("'", "")
+    assert "kret" not in stored + text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "hey -H 'X-Id: {seq}' -d 'x {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "oha -H 'X-Id: {seq}' -d 'x {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "wrk -H 'X-Id: {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "h2load -H 'X-Id: {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "ab -H 'X-Id: {seq}' 'http://127.0.0.1:1/a/{seq}'",
+        "printf 'GET http://127.0.0.1:1/a/{seq}\nX-Id: {seq}\n' | vegeta attack",
+    ],
+)
+def test_what_looks_like_a_placeholder_is_sent_as_it_is(command: str) -> None:
+    request = load_suite(load_ask(as_like(LoadFlags(like=command))[0]))[0].scenarios[0].request
+    body = (request.body and request.body.text) or ""
+    assert not any(map(has_placeholders, request.texts))
+    assert (request.path, request.headers["X-Id"]) == ("/a/%7Bseq%7D", "{{seq}}")
+    assert sent(body) == ("x {seq}" if "-d" in command else "")
+
+
+def test_the_name_of_a_file_stays() -> None:
+    assert read_like(f"hey -D 'a{{seq}}.json' {URL}").flags["body"] == "@a{seq}.json"
+
+
 def test_options_without_a_counterpart_are_named() -> None:
     assert read_like(f"hey -cpus=2 -n 200 {URL}").ignored == ("-cpus",)
 
@@ -208,6 +255,16 @@ def test_flags_beside_it_take_precedence() -> None:
     assert like is not None
     assert (flags.connections, flags.duration, flags.url) == (8, "2s", URL)
     assert as_like(LoadFlags(url=URL))[1] is None
+
+
+def test_a_time_beside_it_takes_the_place_of_a_number_of_requests() -> None:
+    command = f"hey -n 200 -c 50 {URL}"
+    flags, _ = as_like(LoadFlags(like=command, duration="5s"))
+    assert (flags.count, flags.duration) == (None, "5s")
+    flags, _ = as_like(LoadFlags(like=command, duration="5s", count=7))
+    assert (flags.count, flags.duration) == (7, "5s")
+    flags, _ = as_like(LoadFlags(like=command, count=100))
+    assert (flags.count, flags.duration) == (100, "10m")
 
 
 def test_a_flag_with_its_default_takes_precedence_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,3 +323,4 @@ def test_a_suite_is_written_of_a_command_with_threads(tmp_path: Path) -> None:
     assert not file.exists()
     load.execute(wanted)
     assert "users: 64" in file.read_text()
+    assert "\n# What differs: the engine has a worker on each of its cores, not 2\n" in file.read_text()

@@ -379,8 +379,8 @@ def test_a_right_answer_is_no_failure_and_a_dead_server_explains_a_wrong_one() -
         ("GET /: tls: the server's certificate is of y", {}, "let the server show another, or accept any"),
         ("GET /: status 401 in place of 200", {}, "sign in with `auth`"),
         ("GET /: status 403 in place of 200", {}, "sign in with `auth`"),
-        ("GET /: status 404 in place of 200", {}, "see the whole exchange with `curl -v`, or say with --status"),
-        ("GET /: status 302 to /x in place of 200", {}, "see the whole exchange with `curl -v`, or say with --status"),
+        ("GET /: status 404 in place of 200", {}, "see the whole exchange with `curl -v`, or say that this status is"),
+        ("GET /: status 302 to /x in place of 200", {}, "see the whole exchange with `curl -v`, or say that this "),
         ("GET /: connect: Too many open files", {}, "this machine has no port or descriptor"),
         ("GET /: connect: Cannot assign requested address", {}, "this machine has no port or descriptor"),
     ],
@@ -388,6 +388,23 @@ def test_a_right_answer_is_no_failure_and_a_dead_server_explains_a_wrong_one() -
 def test_advice_about_a_server_that_runs_already_is_by_its_answer(wrong: str, way: dict[str, Any], advice: str) -> None:
     assert hint(wrong, **way).startswith(f"nothing was timed; {advice}")
     assert ("ask for /x" in hint(wrong, **way)) is ("to /x" in wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "says"),
+    [
+        ("requests", 404, "is right: --status 404"),
+        ("items", 404, "is right: `expect: {status: 404}` of the request"),
+        ("requests", 401, "sign in with --user or -H 'Authorization: …'; "),
+        ("items", 401, "sign in with `auth`, or a header; "),
+        ("items", 401, "if the answer is right, say so: `expect: {status: 401}` of the request"),
+    ],
+)
+def test_advice_names_flags_to_whom_described_a_request_by_flags(name: str, status: int, says: str) -> None:
+    cell = CELL.model_copy(update={"scenario": SIMPLE_GET.model_copy(update={"name": name})})
+    said = hint(f"GET /: status {status} in place of 200", cell)
+    assert says in said
+    assert ("--" in said.replace("redline import --journey", "")) is (name == "requests")
 
 
 def test_a_step_of_a_journey_may_have_another_status() -> None:

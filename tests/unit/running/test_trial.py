@@ -186,7 +186,7 @@ def test_a_wrong_answer_ends_the_trial_before_any_load(tmp_path: Path) -> None:
     [
         ("GET /me: status 401 in place of 200, body ''", "--journey"),
         ("GET /me: status 403 in place of 200, body ''", "`auth`"),
-        ("GET /me: status 404 in place of 200, body ''", "--status"),
+        ("GET /me: status 404 in place of 200, body ''", "`expect: {status: 404}`"),
         ("GET /me: status 302 to /login in place of 200", "ask for /login"),
         (
             "GET /: tls: the TLS handshake failed: the server's certificate is self-signed and not trusted",

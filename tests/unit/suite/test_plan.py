@@ -257,3 +257,24 @@ def _replay_of(catalogue: Catalogue, design: str, lasts: str, times: str) -> set
     before, after = TEXT.split("loads:\n", maxsplit=1)[0], f"warmup: 250ms\ndesign: {design}\n"
     suite = read_suite(before + load + after, "f.yaml", catalogue, Overrides(), Files(text=lambda _: times))
     return {cell.load.duration_ns for cell in make_plan(suite).cells.values()}
+
+
+CLOSING = """\
+servers: [{name: a, url: "http://127.0.0.1:1"}]
+scenarios:
+  - {name: Kept, get: /}
+  - {name: Closed, get: /, headers: {connection: close}}
+  - {name: Mixed, requests: [{get: /}, {get: /b, headers: {Connection: close}}]}
+loads: {load: {closed: {users: 2}, for: 1s}, calm: {open: {rate: 10}, for: 1s}}
+warmup: 1s
+warmup_by: load
+"""
+
+
+def test_a_request_that_asks_to_close_the_connection_gets_one_of_its_own() -> None:
+    plan = make_plan(read_suite(CLOSING, "f.yaml", Catalogue(), Overrides()))
+    loads = [load for cell in plan.cells.values() for load in (cell.load, cell.warmup_by) if load is not None]
+    assert len(loads) == 9
+    asked = {(cell.scenario.name, cell.load.shape.requests_per_connection) for cell in plan.cells.values()}
+    assert asked == {("Kept", None), ("Closed", 1), ("Mixed", 1)}
+    assert [load.shape.requests_per_connection for load in loads] == [None] * 3 + [1] * 6

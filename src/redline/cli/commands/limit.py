@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,7 @@ from redline.cli.turns import turn_of
 from redline.errors import UsageError
 from redline.launching.variables import check_variables
 from redline.model import Verdict
+from redline.model.search import SearchTerms
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.searching import SearchSession
@@ -96,17 +98,32 @@ def _write_suite(flags: LimitFlags, file: Path, console: Console) -> None:
     if ask.scenarios and ask.requests is None and not named_in(ask.targets).servers:
         hint = f"select them later: redline limit {file} -m {','.join(ask.scenarios)}"
         raise UsageError("-m selects requests of redline.yaml, all of which belong to the suite", hint=hint)
-    sets = read_servers_search(ask, here, project).request.terms.sets
+    if ask.budget is not None:
+        message = part("budget", ask.budget) + " bounds the whole search, which a suite does not"
+        raise UsageError(message, hint=f"give {part('duration')}, the length of a probe")
+    terms = read_servers_search(ask, here, project).request.terms
 
     def made(ask: SearchAsk, placed: Placed, project: Project | None) -> dict[str, object]:
         document = search_document(ask, here.ends, placed, project, named_in(ask.targets))
-        return document | ({"objective": written_objective(ask, sets)} if ask.objective else {})
+        return document | ({"objective": written_objective(ask, terms.sets)} if ask.objective else {})
 
     command = ["limit"]
     for name in ask.differing(_OF_SEARCHES):
         value = getattr(ask, name)
         command += [part(name)] if value is True else [part(name), str(value)]
-    write_suite(ask, file, project, made, console, command)
+    if not terms.beyond and not ask.no_beyond:
+        command.append(part("no_beyond"))
+    write_suite(ask, file, project, made, console, command, [*_differs(terms)])
+
+
+def _differs(terms: SearchTerms) -> Iterator[str]:
+    """What a search of the suite does otherwise."""
+    if terms.by_probe:
+        yield "servers are searched one after the other, and do not take turns by probe"
+    if terms.by_warm_up:
+        yield "the first rate is that of the load, and does not depend on the warm-up"
+    if terms.workers is not None:
+        yield f"the engine has a worker on each of its cores, not {terms.workers}"
 
 
 def created(
@@ -146,8 +163,8 @@ def _project(ask: SearchAsk) -> Project | None:
         if (project := project_here()) is not None:
             return project
         hint = (
-            "name a server, as in `redline limit './server --port {port}' --objective 'p99 < 200ms'`; "
-            f"or write a {PROJECT_FILE}: `redline init './server --port {{port}}'`"
+            "name a server by its URL or its command, such as './server --port {port}', and give "
+            f"{part('objective', 'p99 < 200ms')}; or write a {PROJECT_FILE}: see `redline init --help`"
         )
         raise UsageError(f"no server and no suite is named, and there is no {PROJECT_FILE} here or above", hint=hint)
     projects = [target for target in ask.targets if Path(target).name == PROJECT_FILE]

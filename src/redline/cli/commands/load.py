@@ -35,6 +35,7 @@ from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
+from redline.driving.secrets import hide
 from redline.entry_points import extra
 from redline.errors import DriveError, RedlineError, UsageError
 from redline.files import as_store_error, write_atomically
@@ -117,8 +118,13 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     if flags.like is None:
         return flags, None
     like: Like = extra("like", "--like")(flags.like)
+    if user := str(like.flags.get("user") or ""):
+        shown = f"{user.partition(':')[0]}:***"
+        hide(flags.like, flags.like.replace(user, shown) if user in flags.like else f"{like.tool} …")
     own = {name: getattr(flags, name) for name in flags.declared()}
     given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
+    if "duration" in given:
+        given = {"count": flags.count} | given
     values = own | dict(like.flags) | given
     if values["url"] is not None and not (is_url(str(values["url"])) and is_secure(str(values["url"]))):
         values |= {"insecure": flags.insecure, "cacert": flags.cacert}
@@ -146,7 +152,9 @@ def _load_ask(flags: LoadFlags, like: Like | None, console: Console) -> LoadAsk:
 def _write_suite(flags: LoadFlags, like: Like | None, file: Path, console: Console) -> None:
     """Write what flags ask for as a suite. Raises RedlineError."""
     project = project_here() if flags.url is None else None
-    write_suite(_load_ask(flags, like, console), file, project, load_document, console)
+    threads = f"the engine has a worker on each of its cores, not {flags.threads}"
+    ask = _load_ask(flags, like, console)
+    write_suite(ask, file, project, load_document, console, differs=[threads] if flags.threads > 1 else [])
 
 
 def _check_printed(flags: LoadFlags) -> None:

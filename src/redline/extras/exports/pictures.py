@@ -21,8 +21,8 @@ def png_maker() -> Callable[[bytes], bytes]:
         from resvg_py import svg_to_bytes  # noqa: PLC0415 - an extra
     except ImportError:
         raise UsageError(
-            "--format png needs the package resvg-py, which is not installed",
-            hint="install resvg-py where Redline is; in a checkout: uv sync --extra png; or write --format svg",
+            "the format png needs the package resvg-py, which is not installed",
+            hint="install resvg-py where Redline is; in a checkout: uv sync --extra png; or take the format svg",
         ) from None
     nothing = svg_to_bytes(svg_string=_PROBE.format(""))
     drawn = (
@@ -31,7 +31,7 @@ def png_maker() -> Callable[[bytes], bytes]:
     family = next(drawn, None)
     if family is None:
         raise UsageError(
-            "--format png found no font on this machine, and would leave out all texts",
-            hint="install a font: apt install fonts-dejavu-core; or write --format svg",
+            "the format png found no font on this machine, and would leave out all texts",
+            hint="install a font: apt install fonts-dejavu-core; or take the format svg",
         )
     return lambda content: bytes(svg_to_bytes(svg_string=content.decode(), zoom=_ZOOM, sans_serif_family=family))

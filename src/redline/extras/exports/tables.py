@@ -68,7 +68,7 @@ def polars_frame(report: AnyReport) -> Any:
 
 def parquet(report: AnyReport) -> bytes:
     """Return the rows as a file of Parquet. Raises UsageError where pyarrow is not installed."""
-    writer = library("pyarrow.parquet", "--format parquet")
+    writer = library("pyarrow.parquet", "a file of Parquet")
     file = io.BytesIO()
     writer.write_table(arrow_table(report), file)
     return file.getvalue()

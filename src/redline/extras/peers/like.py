@@ -25,6 +25,7 @@ _SETS = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
 _PLATFORM = re.compile(r"[-_](?:linux|darwin|macos|windows)[-_].*|\.exe$")
 _BEFORE = frozenset({"docker", "env", "nice", "nohup", "numactl", "podman", "sudo", "taskset", "time"})
 """Programs that run the load generator after them, and do not change its load."""
+_CLOSE = "Connection: close"
 _TARGETS = "write the targets as a list: redline load --requests FILE"
 
 
@@ -46,7 +47,7 @@ def read_like(text: str) -> Like:
         flags = _targeted(flags, pasted)
         if is_url(str(flags.get("url"))) and is_secure(str(flags["url"])) and flags["http2"] is None:
             flags["http2"] = True
-    flags = _closing(flags)
+    flags = _closing(flags if script is not None else _literal(flags))
     known = {key: value for key, value in flags.items() if value is not None}
     return Like(name, known, tuple(says), read.unneeded, requests, bool(read.values.get("latency")))
 
@@ -217,8 +218,18 @@ def _url(name: str, tool: Generator, rest: Sequence[str]) -> dict[str, object]:
     return {"url": urls[0]} if urls else {}
 
 
+def _literal(flags: dict[str, object]) -> dict[str, object]:
+    """Let braces be sent as the tools send them, which know no placeholders."""
+    url, body, headers = str(flags.get("url") or ""), str(flags.get("body") or ""), flags.get("headers")
+    return flags | {
+        "url": as_literal(url) or None,
+        "body": flags.get("body") if body.startswith("@") else as_literal(body) or None,
+        "headers": [*map(as_literal, headers)] if isinstance(headers, list) else None,
+    }
+
+
 def _closing(flags: dict[str, object]) -> dict[str, object]:
-    """Replace a header that asks to close the connection by the flag with which the engine does so."""
+    """Let the engine close connections where a header asks the server to; HTTP/2 has no such header."""
     headers = flags.get("headers")
     if not isinstance(headers, list):
         return flags
@@ -229,7 +240,8 @@ def _closing(flags: dict[str, object]) -> dict[str, object]:
         return flags
     others = [line for line in headers if line.partition(":")[0].strip().lower() != "connection"]
     closes = any(text.strip().lower() == "close" for text in asked)
-    return flags | {"headers": others} | ({"requests_per_connection": 1} if closes else {})
+    kept = [_CLOSE] if closes and not flags.get("http2") else []
+    return flags | {"headers": [*others, *kept]} | ({"requests_per_connection": 1} if closes else {})
 
 
 def _targeted(flags: dict[str, object], before: Pasted) -> dict[str, object]:

@@ -3,7 +3,6 @@
 There is a function for each tool. Its flags may hold `says`: texts about what the tool does not report.
 """
 
-import base64
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -49,8 +48,6 @@ def _headers(values: Mapping[str, Any], defaults: Mapping[str, str] | None = Non
     """Return request headers: from `-H`, from other options, and those that the tool adds."""
     given = [*(values.get("headers") or [])]
     given += [f"{name.replace('_', '-')}: {value}" for name, key in more.items() if (value := values.get(key))]
-    if values.get("user") is not None:
-        given.append(f"Authorization: Basic {base64.b64encode(values['user'].encode()).decode()}")
     named = {line.partition(":")[0].strip().lower() for line in given}
     return given + [f"{name}: {value}" for name, value in (defaults or {}).items() if name.lower() not in named]
 
@@ -134,6 +131,7 @@ def hey_flags(values: Mapping[str, Any]) -> dict[str, object]:
             Host="host",
             User_Agent="agent",
         ),
+        "user": values.get("user"),
         "body": _body("hey", values),
         "timeout": _timeout(values.get("timeout"), "20s"),
         "http2": values.get("http2"),
@@ -162,6 +160,7 @@ def oha_flags(values: Mapping[str, Any]) -> dict[str, object]:
         "headers": _headers(
             values, {"Accept": "*/*"} | compressed, Accept="accept", Content_Type="content_type", Host="host"
         ),
+        "user": values.get("user"),
         "body": _body("oha", values),
         "timeout": _timeout(values.get("timeout"), _NEVER),
         "http2": http2 or None,
@@ -241,6 +240,7 @@ def ab_flags(values: Mapping[str, Any]) -> dict[str, object]:
     return _at_least("ab", {"connections": _number(values.get("connections"), 1), **until}) | {
         "method": method or ("PUT" if values.get("put_file") else None),
         "headers": _headers(values, {"Accept": "*/*"} | typed, Content_Type="content_type", Cookie="cookie"),
+        "user": values.get("user"),
         "body": _body("ab", {"body_file": file}),
         "timeout": _timeout(values.get("timeout"), "30s"),
         "requests_per_connection": None if values.get("keeps") else 1,

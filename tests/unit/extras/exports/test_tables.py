@@ -78,7 +78,7 @@ def test_frames_have_all_rows_and_what_is_unknown_is_missing() -> None:
         ("pyarrow", tables.arrow_table, "to_arrow()"),
         ("pandas", tables.pandas_frame, "to_pandas()"),
         ("polars", tables.polars_frame, "to_polars()"),
-        ("pyarrow.parquet", tables.parquet, "--format parquet"),
+        ("pyarrow.parquet", tables.parquet, "a file of Parquet"),
     ],
 )
 def test_what_is_not_installed_is_named(
