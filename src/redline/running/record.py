@@ -173,7 +173,7 @@ def _record(  # noqa: PLR0913 - as above
     written_before = _size_of(options.server_log)
     try:
         follow_server(server, monitors, watch.pids)
-        traffic = tools.driver.drive(drive).with_labels(cell.scenario.several_labels)
+        traffic = _whole(tools.driver.drive(drive), cell.load).with_labels(cell.scenario.several_labels)
         if server.facts is not None and traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.without_server_cpu()
         reads_cpu = any(isinstance(monitor, UsageMonitor) for monitor in monitors)
@@ -209,6 +209,12 @@ def _record(  # noqa: PLR0913 - as above
         unloaded_unix_ns=unloaded_unix_ns,
         failed_monitors=failures_of(monitors),
     )
+
+
+def _whole(traffic: Traffic, load: Load) -> Traffic:
+    """The traffic; if the load ended as its last request was due, the measurement lasts until the last answer."""
+    ran_out = load.ran_out_within(traffic.measure_end_ns - traffic.measure_start_ns)
+    return traffic.until_last_answer() if traffic.ended == "complete" and ran_out else traffic
 
 
 def _watch_unloaded(lasts_ns: int, on_stopped: Callable[[], None]) -> tuple[int, int] | None:
