@@ -155,7 +155,7 @@ def _load(ask: LoadAsk, placed: Placed) -> dict[str, object]:
     else:
         kind, colon, mean = (ask.think or "").partition(":")
         think = {"exponential": mean} if colon and kind == "exp" else ask.think
-        shape = {"users": connections, "think": think and Sourced(part("think", ask.think), think)}
+        shape = {"users": connections, "think": None if think is None else Sourced(part("think", ask.think), think)}
         shape |= settings(ask, "pace")
     shape |= settings(ask, "depth", "requests_per_connection")
     if ask.stages:

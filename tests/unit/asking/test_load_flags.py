@@ -124,6 +124,7 @@ def test_a_count_and_a_replay(tmp_path: Path) -> None:
         ({"think": "1s", "pace": "1"}, "--pace 1: users have a think time or a pace, not both"),
         ({"think": "exp:soon"}, "--think exp:soon: `soon` is not a duration"),
         ({"think": "exp"}, "--think exp: "),
+        ({"think": ""}, "--think '': `` is not a duration"),
         ({"depth": 0}, "--depth 0: "),
         ({"pace": "1", "depth": 2}, "--depth 2: users with a pace have one request in flight"),
         ({"count": 0}, "--count 0: "),
