@@ -26,6 +26,7 @@ from redline.model import (
     Series,
     Stage,
     Traffic,
+    Variant,
 )
 from redline.model.traffic import Phase
 from redline.ports import (
@@ -363,8 +364,15 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
         message = f"{cell.variant.entry.name} does not answer as expected: {wrong}"
         hint = f"nothing was timed; {_advice(cell, cell.variant.entry, wrong)}"
     if any(text in wrong for text in _EXHAUSTED):
-        hint = f"nothing was timed; {_EXHAUSTED_HINT}"
+        hint = f"nothing was timed; {_lacked(cell.variant, wrong)}"
     return death_soon(server) or Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
+
+
+def _lacked(variant: Variant, wrong: str) -> str:
+    """What to do where no connection could be opened from this machine."""
+    if isinstance(variant.entry, AttachedServer) and variant.entry.way.sources and _EXHAUSTED[0] in wrong:
+        return f"name addresses of the machine that sends the load, which `ip addr` lists: {part('sources', 'ADDRESS')}"
+    return _EXHAUSTED_HINT
 
 
 def _advice(cell: Cell, attached: AttachedServer, wrong: str) -> str:
