@@ -160,6 +160,8 @@ def test_hints_say_what_to_change() -> None:
         ({"think": "1s", "pace": "1"}, "leave out the think time or the pace"),
         ({"stages": ("10:2m",)}, "measure for 120s or longer"),
         ({"replay": Path("none.txt"), "think": "1s"}, "leave out --replay or --think"),
+        ({"replay": Path("/dev")}, "name a file in it"),
+        ({"body": "@/dev"}, "name a file in it"),
     ):
         with pytest.raises(UsageError) as caught:
             load_of(**asked)
