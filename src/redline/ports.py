@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field, replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -66,7 +67,7 @@ class Endpoint:
         if self.way.proxy is not None:
             return None
         if not self.way.connect:
-            return None if self.way.addresses == "all" else (self.host, self.port)
+            return None if self.way.addresses == "all" and not _is_ip(self.host) else (self.host, self.port)
         first, *others = self.way.connect
         return None if others or first.socket else (first.host, first.port)
 
@@ -75,6 +76,15 @@ class Endpoint:
         if self.way.connect:
             return ", ".join(place.text for place in self.way.connect) + through
         return (f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}") + through
+
+
+def _is_ip(host: str) -> bool:
+    """Whether it is an address, and no name that may have several."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

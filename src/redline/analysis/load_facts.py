@@ -17,7 +17,7 @@ def load_facts(cell: Cell, trial: Trial, touched: Touched) -> LoadFacts | None:
     if traffic is None:
         return None
     is_known = users is not None and "service times" not in touched and traffic.seconds > 0
-    completed = traffic.counts.completed
+    completed, costs = traffic.counts.completed, "CPU and memory" not in touched
     return LoadFacts(
         url=own_server(
             cell.variant,
@@ -27,7 +27,7 @@ def load_facts(cell: Cell, trial: Trial, touched: Touched) -> LoadFacts | None:
         seed=recording.seed,
         ended=traffic.ended,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
-        engine_cpu_per_request=_single(traffic.engine_cpu_ns / completed, "ns") if completed else None,
+        engine_cpu_per_request=_single(traffic.engine_cpu_ns / completed, "ns") if completed and costs else None,
         lateness=percentiles(traffic.lateness),
         addresses=traffic.addresses,
         proxy=_proxy(cell),
@@ -39,7 +39,7 @@ def load_facts(cell: Cell, trial: Trial, touched: Touched) -> LoadFacts | None:
             times=bool(traffic.response.count) and "response times" not in touched,
             rate=bool(completed) and "throughput" not in touched,
         ),
-        server=loaded_server(trial),
+        server=_loaded_server(trial, costs=costs),
         sent=None if recording.checks is None else _requests_sent(traffic, recording.checks),
         asked_again=recording.asked_again,
         engine=traffic.engine,
@@ -82,16 +82,17 @@ def rate_deviation(rates: Sequence[float]) -> Deviation:
     return Deviation(mean=mean, stdev=stdev, max=max(rates), within=near / len(rates), values=len(rates))
 
 
-def loaded_server(trial: Trial) -> LoadedServer | None:
-    """What was watched of the server and of proxies in front of it; None where nobody looked."""
+def _loaded_server(trial: Trial, *, costs: bool) -> LoadedServer | None:
+    """What was watched of the server and its proxies, CPU and memory if `costs`; None where nobody looked."""
     recording, owner = trial.recording, trial.recording.owner
     if recording.server is None and owner is None:
         return None
     most = {name: recording.most(name, "server") for name in ("rss_bytes", "threads", "descriptors")}
+    most |= {} if costs else {"rss_bytes": None}
     left = recording.find("close_wait", "server")
     return LoadedServer(
         processes=owner.processes if owner is not None else (),
-        cpu_per_request_ns=trial.cpu_per_request_ns,
+        cpu_per_request_ns=trial.cpu_per_request_ns if costs else None,
         **{name: None if value is None else round(value) for name, value in most.items()},
         half_closed=None if left is None else round(left.values[-1]),
         unknown=owner.unknown if owner is not None else "",

@@ -1,6 +1,8 @@
 """Read the `redline.yaml` of a folder, and resolve revisions in the git repository of that folder."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from redline.schema.project import ProjectServerSchema
 from redline.schema.suite import ServerSchema
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
+from redline.suite.urls import check_has_a_host
 
 
 def find_project(folder: Path) -> Path | None:
@@ -56,6 +59,17 @@ def _contained(server: ProjectServerSchema) -> str | None:
     if server.compose is not None:
         return "compose file"
     return None if server.image is None else "image"
+
+
+@contextmanager
+def _no_ports(*revisions: str) -> Iterator[None]:
+    """Say of revisions that git does not know, and that are ports, how a server there is named. Raises UsageError."""
+    try:
+        yield
+    except UsageError:
+        for revision in revisions:
+            check_has_a_host(revision)
+        raise
 
 
 @dataclass(frozen=True)
@@ -103,18 +117,22 @@ class FromRepository:
 
     def checkout(self, revision: str) -> Checkout:
         """Return a revision by its name, and how to build it. Raises UsageError."""
+        with _no_ports(revision):
+            found = self.repository.revision(revision)
         return Checkout(
             repository=str(self.repository.folder),
-            revision=self.repository.revision(revision),
+            revision=found,
             build=self.project.build,
             below=str(self.file.parent.relative_to(self.repository.folder)),
         )
 
     def ends(self, written: str) -> tuple[str, str]:
         """Return the two revisions of a range: their names, or the commit for a merge base. Raises UsageError."""
-        first, second = self.repository.range(written)
+        with _no_ports(written):
+            first, second = self.repository.range(written)
         return (first.commit if "..." in written else first.name), second.name
 
     def leaves_out_changes(self, revisions: tuple[str, ...]) -> bool:
         """Whether tracked files have changes that none of these revisions includes."""
-        return WORK_TREE not in revisions and self.repository.has_changes()
+        with _no_ports(*revisions):
+            return WORK_TREE not in revisions and self.repository.has_changes()

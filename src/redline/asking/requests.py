@@ -36,7 +36,16 @@ from redline.schema.request import EXPECT_CONTINUE, METHODS
 from redline.schema.stream import read_stream
 from redline.suite import Catalogue, read_body, read_data, referenced_files
 from redline.suite.project import Project, has_journey
-from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, is_websocket, read_url
+from redline.suite.urls import (
+    as_url,
+    base_of,
+    check_has_a_host,
+    check_is_reachable,
+    is_like_a_url,
+    is_url,
+    is_websocket,
+    read_url,
+)
 from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files, with_server_files
 from redline.wording import part
@@ -156,6 +165,8 @@ def check_targets_are_whole(targets: Sequence[str]) -> None:
     for target in targets:
         check_is_reachable(target)
         check_is_no_file(target)
+        if target.startswith(":"):
+            check_has_a_host(target)
         if is_like_a_url(target):
             message = f"{target} is neither a command nor a URL of http:// or https://"
             raise UsageError(message, hint=f"try {as_url(target)}")

@@ -51,6 +51,8 @@ _WORDS_FOLLOW: set[str] = set()
 _OF_EXTRAS: set[str] = set()
 """The commands that are no core."""
 F = TypeVar("F", bound="Flags")
+_WRITTEN = ("output", "write_suite", "log", "times")
+"""The fields that name what is written."""
 _OPTIONAL: dict[str, str] = {}
 """What flags mean that are given without their value, by their names."""
 _TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
@@ -135,6 +137,7 @@ class _StrictCommand(TyperCommand):
             # An argument is among them also where it is left out, without a value.
             _TYPED.set(frozenset(option.name for option in given if values.get(option.name) is not None))
             for option in given:
+                _check_path(option, values.get(option.name))
                 takes_one = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
                 if takes_one and given.count(option) > 1:
                     flag = "/".join(option.opts)
@@ -152,6 +155,20 @@ class _StrictCommand(TyperCommand):
         for title, records in parts.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def _check_path(option: Any, value: object) -> None:
+    """Raise UsageError for an empty path, which Python takes for the current folder, and for an output to stdout."""
+    if option.type_descriptor.annotation not in (Path, list[Path]):
+        return
+    flag = option.opts[0] if isinstance(option, TyperOption) else ""
+    if value == "" or (isinstance(value, list | tuple) and "" in value):
+        shown = f"{flag} {option.metavar}".strip()
+        raise UsageError(f"{flag or option.metavar} has no value", hint=f"write {shown}, or leave it out")
+    if value == "-" and option.name in _WRITTEN:
+        raise UsageError(
+            f"{flag} - would write to stdout, which it cannot", hint="give a name; `./-` is a file called -"
+        )
 
 
 def _leave_defaults(command: Any, ctx: Any) -> None:

@@ -1,6 +1,7 @@
 """`-o`: the directory in which a measurement is kept, or a file for its report in the format of its ending."""
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ from redline.wording import part
 if TYPE_CHECKING:  # what a load has at its end
     from redline.model.limits import AnyReport
 
+_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,6}")
+"""What looks like the ending of a file, as part of a version or an address does not."""
+
 
 @dataclass(frozen=True)
 class Destination:
@@ -27,10 +31,17 @@ class Destination:
 
     @classmethod
     def at(cls, output: Path | None) -> "Destination":
-        """Read `-o`. Raises UsageError and StoreError for a file that is there already or could not be written."""
-        form = None if output is None or output.is_dir() else FILE_ENDINGS.get(output.suffix.lower())
-        if output is None or form is None or form.needs is not Needs.REPORT:
+        """Read `-o`. Raises UsageError for a file of no format.
+
+        Also raises UsageError and StoreError for a file that is there already or could not be written.
+        """
+        if output is None or output.is_dir() or not _ENDING.fullmatch(output.suffix):
             return cls(output)
+        form = FILE_ENDINGS.get(output.suffix.lower())
+        if form is None or form.needs is not Needs.REPORT:
+            *endings, last = (ending for ending, form in FILE_ENDINGS.items() if form.needs is Needs.REPORT)
+            hint = f"end it with {', '.join(endings)} or {last}, or name a directory, without an ending"
+            raise UsageError(f"-o {output}: no report has this ending", hint=hint)
         if os.path.lexists(output):
             raise UsageError(f"{output} exists already", hint="give another name, or remove it")
         if form.is_binary:

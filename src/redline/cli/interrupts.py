@@ -51,6 +51,13 @@ def is_repeated() -> bool:
     return _heard.count(SIGINT) > 1
 
 
+def led_to(error: BaseException | None) -> bool:
+    """Whether an interrupt led to an error, as one does that falls into the handling of another."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _leave(number: int, _frame: object) -> None:
     os._exit(128 + number)
 

@@ -54,12 +54,13 @@ def main() -> NoReturn:
         code = exits.INTERRUPTED
     except refusals.RefusedError as error:
         code = _say(error)
-    except OSError as error:
-        if error.errno not in _OUTPUT_FAILS:
+    except Exception as error:
+        if interrupts.led_to(error):
+            code = exits.INTERRUPTED
+        elif isinstance(error, OSError) and error.errno in _OUTPUT_FAILS:
+            code = _say_unwritten(error)
+        else:
             raise
-        sys.stderr.write(f"redline: the output could not be written: {error.strerror}\n  hint: see where stdout goes\n")
-        code = exits.COULD_NOT_RUN
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries again when it exits
     interrupts.leave_at_once()
     sys.exit(interrupts.exit_code() if code == exits.INTERRUPTED else code)
 
@@ -148,6 +149,13 @@ def _say(error: "RedlineError") -> int:
     for problem in error.problems:
         sys.stderr.write(f"redline: {problem}\n")
     return error.exit_code
+
+
+def _say_unwritten(error: OSError) -> int:
+    """Print that stdout cannot be written, and return the exit code."""
+    sys.stderr.write(f"redline: the output could not be written: {error.strerror}\n  hint: see where stdout goes\n")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries again when it exits
+    return exits.COULD_NOT_RUN
 
 
 def _say_of_thread(ended: "threading.ExceptHookArgs") -> None:

@@ -133,8 +133,10 @@ class AttachedWatch:
             return
         self._due_s = now_s + _APART_S
         with suppress(OSError):
+            self._follow()
+            before = self._sockets()  # of connections that end meanwhile too
             established = connections()
-            held = self._held()
+            held = before | self._sockets()
             accepted = {tcp.inode for tcp in established if tcp.local == self._at and tcp.inode}
             self._was_open |= bool(accepted)
             listening = {listener.local.port for listener in listeners() if listener.inode in held}
@@ -153,18 +155,23 @@ class AttachedWatch:
         unknown, hint = self._unknown, self._hint
         return CpuOwner(processes=names, unknown=unknown, hint=hint, runtimes=runtimes, behind=behind)
 
-    def _held(self) -> set[int]:
-        """Return the sockets of its processes and their descendants."""
+    def _follow(self) -> None:
+        """Take what its processes have started for its processes too."""
         below, above = procfs.children(), procfs.line_of(os.getpid())
         grown = [pid for pid in self._known if pid not in above]
         for pid in grown:
             grown += [child for child in below.get(pid, ()) if child not in self._known]
             self._known.update(below.get(pid, ()))
+
+    def _sockets(self) -> set[int]:
+        """Return the sockets of its processes."""
         return {inode for pid in self._known for inode in procfs.open_sockets(pid) or ()}
 
     def _see_strangers(self, inodes: set[int]) -> None:
         """Note connections of other processes: visible processes, or unseen twice in a row, as sockets change hands."""
-        strange = frozenset(inodes - self._held() if inodes else ())
+        if inodes:
+            self._follow()
+        strange = frozenset(inodes) - self._sockets()
         lasting, self._strangers = strange & self._strangers, strange
         if not strange:
             return
@@ -177,7 +184,7 @@ class AttachedWatch:
 
     def _newcomers(self) -> str:
         """Return a message if other processes answer now that no known process has started."""
-        self._held()
+        self._follow()
         now = owner_of(self._host, self._port)
         new = [pid for pid in now.pids if pid not in self._known]
         return f"{procfs.name_of(new[0])} began to answer at {self._at} during the load" if new else ""
@@ -198,4 +205,5 @@ class AttachedWatch:
             if not self._looks:
                 return f"Redline had no time to look which process answers at {self._at}"
             return f"no connection to {self._at} was open whenever Redline looked"
-        return f"Redline could not see which process answers at {self._at}"
+        self._hint = "load it for longer, by connections that are kept"
+        return f"no connection to {self._at} was open for long enough to see which process answers"

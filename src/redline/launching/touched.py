@@ -64,7 +64,8 @@ def touched_in(plan: Plan) -> tuple[TouchedFunction, ...] | None:
 
     Raises UsageError if git cannot tell.
     """
-    sides = [variant.catalogued.checkout for variant in plan.suite.variants]
+    variants = plan.suite.variants
+    sides = [None if variant.is_attached else variant.catalogued.checkout for variant in variants]
     if len(sides) != 2 or sides[0] is None or sides[1] is None or sides[0].repository != sides[1].repository:
         return None
     repository = Repository(Path(sides[0].repository))

@@ -322,6 +322,13 @@ class Load(Frozen):
         """Whether its end is like its beginning, so that it may last longer."""
         return not self.changes and self.count is None
 
+    def ran_out_within(self, measured_ns: int) -> bool:
+        """Whether a measurement of this length ended because the last request of the count, or the replay, was due."""
+        if self.count is not None and measured_ns < self.duration_ns:
+            return True
+        times = self.shape.replayed_ns if isinstance(self.shape, Open) and self.shape.stretch is None else ()
+        return bool(times) and _after(times[-1]) == measured_ns
+
     @property
     def primary_metric(self) -> Metric:
         """The metric that a better server improves: p99 where a schedule or waiting users set the rate."""

@@ -509,6 +509,30 @@ class Traffic(Frozen):
         """The same traffic, which the lab ended because a condition held that the user had given."""
         return self.model_copy(update={"ended": "aborted", "aborted_by": why})
 
+    def until_last_answer(self) -> "Traffic":
+        """The same traffic, measured until its last right answer: for a load whose last request ended it."""
+        ends_ns = [part.end_ns for part in self.intervals if part.phase == "drain" and part.counts.completed]
+        if not ends_ns:
+            return self
+        measured = sums([part for part in self.intervals if part.phase != "warmup" and part.end_ns <= ends_ns[-1]])
+        of_window: Counts = measured["counts"]
+        counts = {
+            "completed": self.counts.outcomes.ok,
+            "late": self.counts.late - of_window.late,
+            "bytes_sent": of_window.bytes_sent,
+            "bytes_received": of_window.bytes_received,
+        }
+        requests = [request.model_copy(update={"completed": request.outcomes.ok}) for request in self.requests]
+        return self.model_copy(
+            update={
+                "measure_end_ns": ends_ns[-1],
+                "counts": self.counts.model_copy(update=counts),
+                "engine_cpu_ns": measured["engine_cpu_ns"],
+                "streams": self.streams and self.streams.with_events_of(measured["streams"]),
+                "requests": tuple(requests),
+            }
+        )
+
     @property
     def all_handshakes(self) -> Histogram | None:
         """All handshakes from the beginning: most are over before the measurement. None without TLS."""

@@ -27,6 +27,7 @@ from redline.model import (
     Series,
     Stage,
     Traffic,
+    Variant,
 )
 from redline.model.traffic import Phase
 from redline.ports import (
@@ -174,7 +175,7 @@ def _record(  # noqa: PLR0913 - as above
     written_before = _size_of(options.server_log)
     try:
         follow_server(server, monitors, watch.pids)
-        traffic = tools.driver.drive(drive).with_labels(cell.scenario.several_labels)
+        traffic = _whole(tools.driver.drive(drive), cell.load).with_labels(cell.scenario.several_labels)
         if server.facts is not None and traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.without_server_cpu()
         reads_cpu = any(isinstance(monitor, UsageMonitor) for monitor in monitors)
@@ -210,6 +211,12 @@ def _record(  # noqa: PLR0913 - as above
         unloaded_unix_ns=unloaded_unix_ns,
         failed_monitors=failures_of(monitors),
     )
+
+
+def _whole(traffic: Traffic, load: Load) -> Traffic:
+    """The traffic; if the load ended as its last request was due, the measurement lasts until the last answer."""
+    ran_out = load.ran_out_within(traffic.measure_end_ns - traffic.measure_start_ns)
+    return traffic.until_last_answer() if traffic.ended == "complete" and ran_out else traffic
 
 
 def _watch_unloaded(lasts_ns: int, on_stopped: Callable[[], None]) -> tuple[int, int] | None:
@@ -358,8 +365,15 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
         message = f"{cell.variant.entry.name} does not answer as expected: {wrong}"
         hint = f"nothing was timed; {_advice(cell, cell.variant.entry, wrong)}"
     if any(text in wrong for text in _EXHAUSTED):
-        hint = f"nothing was timed; {_EXHAUSTED_HINT}"
+        hint = f"nothing was timed; {_lacked(cell.variant, wrong)}"
     return death_soon(server) or Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
+
+
+def _lacked(variant: Variant, wrong: str) -> str:
+    """What to do where no connection could be opened from this machine."""
+    if isinstance(variant.entry, AttachedServer) and variant.entry.way.sources and _EXHAUSTED[0] in wrong:
+        return f"name addresses of the machine that sends the load, which `ip addr` lists: {part('sources', 'ADDRESS')}"
+    return _EXHAUSTED_HINT
 
 
 def _advice(cell: Cell, attached: AttachedServer, wrong: str) -> str:

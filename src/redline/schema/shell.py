@@ -74,6 +74,9 @@ def read_command(text: str) -> tuple[str, ...]:
         parts, advice = tuple(shlex.split(text)), for_a_shell(text)
     except ValueError as error:
         raise WrongValueError(f"{text!r} is not a command: {error}", "quote it as a shell would") from None
+    if parts and parts[0].rpartition("/")[2] == "curl":
+        hint = f"`redline init {shlex.quote(text)}` writes its request into redline.yaml, which `redline run` loads"
+        raise WrongValueError(f"{text!r} sends a request, and starts no server", hint)
     if advice is not None:
         raise WrongValueError(f"{text!r}: {advice[0]}", advice[1])
     named = [name for part in parts for name in names_in_braces(part)]

@@ -180,7 +180,7 @@ LoadLength = Annotated[
 Budget = Annotated[
     int,
     _duration,
-    _at_least(SHORTEST_BUDGET_NS, "3s", "there are at least three starts"),
+    _at_least(SHORTEST_BUDGET_NS, "3s", "a shorter comparison decides nothing"),
     _duration_schema,
 ]
 DetectionBudget = Annotated[
@@ -238,7 +238,7 @@ _share_schema = _schema(["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*%?\s*$",
 Threshold = Annotated[
     float,
     _from_text(parse_share, "2%", (str, int, float)),
-    _check(lambda value: 0 < value < 1, "must be more than 0% and less than 100%", "write the least that matters: 2%"),
+    _check(lambda value: 0 < value < 1, "must be more than 0% and less than 100%", "write it like 2%"),
     _share_schema,
 ]
 SIZE = _schema(["integer", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|KiB|MB|MiB)?\s*$", 256, "5MB")

@@ -189,7 +189,7 @@ def _similar_files_hint(path: Path) -> str:
 
 def _folder_hint(path: Path) -> str:
     there = _files(path, _YAML)
-    return f"name one of its files: {', '.join(there)}" if there else "name a YAML file"
+    return f"name one of its files: {', '.join(there)}" if there else "name a file in it"
 
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[str]:

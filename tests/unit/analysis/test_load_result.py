@@ -73,6 +73,16 @@ def test_what_was_measured_until_a_user_ended_a_load_is_known_in_its_report() ->
         assert report.cells[0].known == {}
 
 
+def test_a_load_whose_findings_hide_cpu_and_memory_shows_neither() -> None:
+    wrong = load_result(report_of(replace(GOOD, outcomes={"malformed": 1})).cells[0])
+    right = load_result(report_of(GOOD).cells[0])
+    assert right.server is not None
+    assert wrong.server is not None
+    assert None not in (right.server.cpu_per_request_ns, right.server.rss_bytes, right.engine_cpu_per_request)
+    assert (wrong.server.cpu_per_request_ns, wrong.server.rss_bytes, wrong.engine_cpu_per_request) == (None, None, None)
+    assert wrong.server.descriptors == right.server.descriptors
+
+
 def test_a_load_without_findings_of_its_trial_has_no_finding_about_its_cell() -> None:
     (cell,) = report_of(GOOD).cells
     assert "too-few-trials" in {finding.kind for finding in cell.findings}

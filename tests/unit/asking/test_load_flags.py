@@ -124,6 +124,7 @@ def test_a_count_and_a_replay(tmp_path: Path) -> None:
         ({"think": "1s", "pace": "1"}, "--pace 1: users have a think time or a pace, not both"),
         ({"think": "exp:soon"}, "--think exp:soon: `soon` is not a duration"),
         ({"think": "exp"}, "--think exp: "),
+        ({"think": ""}, "--think '': `` is not a duration"),
         ({"depth": 0}, "--depth 0: "),
         ({"pace": "1", "depth": 2}, "--depth 2: users with a pace have one request in flight"),
         ({"count": 0}, "--count 0: "),
@@ -159,6 +160,8 @@ def test_hints_say_what_to_change() -> None:
         ({"think": "1s", "pace": "1"}, "leave out the think time or the pace"),
         ({"stages": ("10:2m",)}, "measure for 120s or longer"),
         ({"replay": Path("none.txt"), "think": "1s"}, "leave out --replay or --think"),
+        ({"replay": Path("/dev")}, "name a file in it"),
+        ({"body": "@/dev"}, "name a file in it"),
     ):
         with pytest.raises(UsageError) as caught:
             load_of(**asked)

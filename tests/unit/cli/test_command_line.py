@@ -139,6 +139,9 @@ UNREADABLE = [
     ("load u -c x", "invalid value for '-c' / '--connections' / '--users': Input should be a valid integer\n"),
     ("load u -c 2 --users 3", "-c/--connections/--users is given twice\n  hint: it takes one value"),
     ("run a.yaml --trials 2 --trials=2", "--trials is given twice\n"),
+    ("load u --output=", "-o has no value\n  hint: write -o DIR|FILE, or leave it out"),
+    ("ab a b --write-suite=", "--write-suite has no value\n  hint: write --write-suite FILE, or leave it out"),
+    ("limit u -o -", "-o - would write to stdout, which it cannot\n  hint: give a name; `./-` is a file called -"),
     ("report x --format markdown", "there is no format markdown\n  hint: use one of html, csv, parquet, json, "),
 ]
 

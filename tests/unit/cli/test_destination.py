@@ -27,13 +27,22 @@ BEGINNINGS = {
 
 
 def test_a_directory_is_any_name_without_the_ending_of_a_report(tmp_path: Path) -> None:
-    for name in ("run", "run-1.2", "x.hlog", "x.ndjson"):
+    for name in ("run", "run-1.2", "v1.2-rc1", "127.0.0.1", "x.d"):
         assert Destination.at(tmp_path / name) == Destination(tmp_path / name)
     there = tmp_path / "there.html"
     there.mkdir()
     assert Destination.at(there) == Destination(there)
     assert Destination.at(None) == Destination()
     assert (Destination().page, Destination(there).page) == (None, there / "report.html")
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.foo", "x.htm", "x.hlog", "x.ndjson"])
+def test_the_ending_of_another_file_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no report has this ending") as caught:
+        Destination.at(tmp_path / name)
+    assert caught.value.hint.startswith("end it with .html, .csv, ")
+    (tmp_path / name).mkdir()
+    assert Destination.at(tmp_path / name).folder == tmp_path / name
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -46,6 +46,22 @@ for _ in range(2):
     except KeyboardInterrupt:
         print("raised")
 """
+TWICE = """
+import os, threading
+from redline.cli import interrupts, main
+def work():
+    interrupts.raise_interrupts()
+    lock = threading.Lock()
+    with lock:
+        try:
+            os.kill(os.getpid(), {number})
+            for _ in range(10):
+                pass
+        finally:
+            lock.release()  # as where a second interrupt falls into what a condition does after the first
+main._run = work
+main.main()
+"""
 ENDS = [("SIGINT", 2, 130), ("SIGTERM", 15, 143), ("SIGHUP", 1, 129)]
 
 
@@ -70,6 +86,18 @@ def test_a_signal_while_modules_are_imported_leaves_no_traceback(
 def test_a_signal_that_falls_into_a_destructor_is_not_lost(name: str, number: int, code: int) -> None:
     done = run(WORKS.format(number=number))
     assert (done.returncode, done.stderr, done.stdout) == (code, "", "")
+
+
+@pytest.mark.parametrize(("name", "number", "code"), ENDS)
+def test_an_error_that_an_interrupt_led_to_is_the_interrupt(name: str, number: int, code: int) -> None:
+    done = run(TWICE.format(number=number))
+    assert (done.returncode, done.stderr, done.stdout) == (code, "", "")
+
+
+def test_another_error_is_not() -> None:
+    done = run("from redline.cli import main\nmain._run = lambda: 1 / 0\nmain.main()")
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
 
 
 def test_what_the_caller_ignores_stays_ignored() -> None:

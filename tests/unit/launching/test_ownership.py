@@ -4,11 +4,18 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
+import pytest
+
+from redline.launching import ownership
 from redline.launching.attached import RunningElsewhere
 from redline.launching.ownership import AttachedWatch, watch
+from redline.linux import procfs
 from redline.linux.cgroup import started_by
+from redline.linux.sockets import Tcp, connections, listeners
 from redline.model import CpuOwner
+from redline.model.way import Access
 from redline.ports import Endpoint
 from tests.fakes.servers.owned import free_port, owned
 
@@ -74,6 +81,55 @@ def test_looks_that_came_when_nothing_was_open_are_told_from_a_hidden_process() 
         f"no connection to 127.0.0.1:{port} was open whenever Redline looked",
         MORE_TIME,
     )
+
+
+def test_a_connection_that_ends_while_redline_looks_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port("127.0.0.1")
+    with owned("alone", "127.0.0.1", port) as (pid,):
+        server = watch(RunningElsewhere(Endpoint("127.0.0.1", port)))
+        assert isinstance(server, AttachedWatch)
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+            assert client.recv(65536)
+
+            def listed_and_closed() -> tuple[Tcp, ...]:
+                held, found = procfs.open_sockets(pid), connections()
+                client.close()
+                while procfs.open_sockets(pid) == held:
+                    time.sleep(0.001)
+                return found
+
+            monkeypatch.setattr(ownership, "connections", listed_and_closed)
+            server.look()
+        assert server.finish().unknown == ""
+
+
+@pytest.mark.parametrize("lasts", [False, True])
+def test_short_connections_are_told_from_those_of_a_hidden_process(
+    monkeypatch: pytest.MonkeyPatch, *, lasts: bool
+) -> None:
+    port, number = free_port("127.0.0.1"), 4_000_000_000
+    with owned("alone", "127.0.0.1", port):
+        server = watch(RunningElsewhere(Endpoint("127.0.0.1", port)))
+        assert isinstance(server, AttachedWatch)
+        for look in range(3):
+            (listener, *_) = (tcp for tcp in listeners() if tcp.local.port == port)
+            seen = replace(listener, listens=False, inode=number + (0 if lasts else look))
+            monkeypatch.setattr(ownership, "connections", lambda seen=seen: (seen,))
+            server._due_s = 0.0
+            server.look()
+        found = server.finish()
+    if lasts:
+        assert found.unknown.endswith("are answered by a process that is hidden from this user")
+    else:
+        assert found.unknown.startswith(f"no connection to 127.0.0.1:{port} was open for long enough")
+        assert found.hint == "load it for longer, by connections that are kept"
+
+
+@pytest.mark.parametrize(("host", "is_one"), [("127.0.0.1", True), ("::1", True), ("localhost", False)])
+def test_an_address_has_no_others(host: str, *, is_one: bool) -> None:
+    endpoint = Endpoint(host, 80, way=Access(addresses="all"))
+    assert endpoint.address == ((host, 80) if is_one else None)
 
 
 def test_connections_that_nobody_accepted_yet_say_nothing_of_who_answers() -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from redline.launching.revisions import Repository
-from redline.launching.touched import definition, touched_functions
-from redline.model.catalogue import WORK_TREE
+from redline.launching.touched import definition, touched_functions, touched_in
+from redline.model import Variant
+from redline.model.catalogue import WORK_TREE, AttachedServer
+from tests.fakes.recordings import simulated_run
 
 PYTHON = """\
 LIMIT = 1
@@ -227,3 +229,13 @@ def test_the_work_tree_is_compared_too(tmp_path: Path) -> None:
     repository = Repository.around(tmp_path)
     diff = repository.whole_diff(repository.revision("HEAD"), repository.revision(WORK_TREE))
     assert [(one.name, one.file) for one in touched_functions(diff)] == [("gone", "gone.py"), ("often", "serve.c")]
+
+
+@pytest.mark.parametrize("attached", [(0,), (1,), (0, 1)])
+def test_servers_that_were_running_already_are_no_range_of_commits(attached: tuple[int, ...]) -> None:
+    plan = simulated_run().manifest.plan
+    variants = list(plan.suite.variants[:2])
+    for at in attached:
+        variants[at] = Variant(entry=AttachedServer(host="127.0.0.1", port=8080 + at))
+    suite = plan.suite.model_copy(update={"variants": tuple(variants)})
+    assert touched_in(plan.model_copy(update={"suite": suite})) is None

@@ -67,6 +67,36 @@ def test_what_was_counted_by_request_adds_up() -> None:
         Traffic.model_validate(lost)
 
 
+def counted(warm: int, in_window: int, after: int, end_ms: int = 9) -> Traffic:
+    """Traffic whose last request was due at 5 ms: right answers to the warm-up, in the window and after it."""
+    due, none, ms = in_window + after, Histogram().encode(), 1_000_000
+    shared = {"response": none, "service": none, "lateness": none, "engine_cpu_ns": 3}
+    measured = {"due": due, "completed": warm + in_window, "outcomes": {"ok": in_window}, "bytes_received": 10}
+    drained = {"completed": after, "late": after, "outcomes": {"ok": after}, "bytes_received": 7}
+    totals = {**measured, "late": after, "outcomes": {"ok": due}}
+    measure = {"phase": "measure", "index": 0, "start_ns": 0, "end_ns": 5 * ms, "counts": measured}
+    drain = {"phase": "drain", "index": 1, "start_ns": 5 * ms, "end_ns": end_ms * ms, "counts": drained}
+    silent = {"phase": "drain", "index": 2, "start_ns": end_ms * ms, "end_ns": 900 * ms, "counts": {}}
+    intervals = [{**shared, **part} for part in (measure, drain, silent)]
+    made = {**DOCUMENT, "counts": totals, "response": Histogram.of([1e6] * due).encode(), "intervals": intervals}
+    made |= {"measure_start_ns": 0, "measure_end_ns": 5 * ms, "engine_cpu_ns": 3}
+    return Traffic.model_validate(made)
+
+
+@pytest.mark.parametrize(("warm", "in_window", "after"), [(0, 19, 1), (0, 0, 10), (8, 14, 6)])
+def test_a_load_may_be_measured_until_its_last_answer(warm: int, in_window: int, after: int) -> None:
+    whole = counted(warm, in_window, after).until_last_answer()
+    assert whole.answered == whole.counts.completed == whole.counts.due == in_window + after
+    assert (whole.counts.late, whole.counts.bytes_received, whole.engine_cpu_ns) == (0, 17, 6)
+    assert whole.seconds == 0.009
+    assert whole.rate_per_s == (in_window + after) / 0.009
+
+
+def test_without_an_answer_after_it_a_measurement_stays_as_it_is() -> None:
+    traffic = counted(0, 20, 0)
+    assert traffic.until_last_answer() is traffic
+
+
 def test_parts_that_do_not_all_know_the_requests_have_no_sum() -> None:
     known = Traffic.model_validate(by_request(30, 10)).requests
     assert [request.response.count for request in merged_requests([known, known])] == [60, 20]

@@ -76,11 +76,12 @@ def recorded(
     server: FakeServer | None = None,
     pids: list[int] | None = None,
     processes: Callable[[RunningServer], tuple[int, ...]] = lambda _server: (),
+    cell: Cell = CELL,
 ) -> Recording:
     tools = Tools(FakeLauncher([]), replayed, lambda _server: (replayed,), Placement(), processes)
     planned = PlannedTrial(cell_id=CELL.id, round=0, position=0, seed=1)
     options = LoadOptions(log=Path("unused"), on_start=(pids if pids is not None else []).append)
-    return record_load(CELL, planned, server or FakeServer(), tools, options)
+    return record_load(cell, planned, server or FakeServer(), tools, options)
 
 
 def replayed(**behaviour: float) -> Replayed:
@@ -111,6 +112,38 @@ def test_the_clock_of_a_server_counts_where_all_of_its_processes_lived_through_t
     whole = seen_after == (4321, 4400)
     assert found is not None
     assert found.clocks == (clocks if whole else clocks.model_copy(update={"server_cpu_ns": None}))
+
+
+REPLAY = Open(arrivals="replayed", replayed_ns=(0, 999_500_000), connections=4)
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_whole"),
+    [
+        ({"count": 1000, "duration_ns": 10**10}, True),
+        ({"count": 1000}, False),
+        ({}, False),
+        ({"shape": REPLAY}, True),
+        ({"shape": REPLAY.model_copy(update={"replayed_ns": (0, 2 * 10**9)})}, False),
+    ],
+)
+def test_a_load_that_ends_as_its_last_request_is_due_is_measured_until_its_last_answer(
+    changed: dict[str, object], *, is_whole: bool
+) -> None:
+    driver = replayed()
+    made = driver.recording.traffic
+    assert made is not None
+    *before, last = made.intervals
+    late = last.counts.model_copy(update={"completed": 2})
+    drain = last.model_copy(
+        update={"phase": "drain", "start_ns": last.end_ns, "end_ns": last.end_ns + 5, "counts": late}
+    )
+    made = made.model_copy(update={"intervals": (*before, last, drain)})
+    driver.recording = driver.recording.model_copy(update={"traffic": made})
+    cell = CELL.model_copy(update={"load": CELL.load.model_copy(update=changed)})
+    found = recorded(driver, cell=cell).traffic
+    assert found is not None
+    assert (found.measure_end_ns > made.measure_end_ns) is is_whole
 
 
 def test_of_a_server_that_is_not_ours_only_the_engine_is_followed() -> None:

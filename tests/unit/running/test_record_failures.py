@@ -383,6 +383,12 @@ def test_a_right_answer_is_no_failure_and_a_dead_server_explains_a_wrong_one() -
         ("GET /: status 302 to /x in place of 200", {}, "see the whole exchange with `curl -v`, or say that this "),
         ("GET /: connect: Too many open files", {}, "this machine has no port or descriptor"),
         ("GET /: connect: Cannot assign requested address", {}, "this machine has no port or descriptor"),
+        ("GET /: connect: Too many open files", {"sources": ("127.0.0.2",)}, "this machine has no port or descriptor"),
+        (
+            "GET /: connect: Cannot assign requested address",
+            {"sources": ("1.2.3.4",)},
+            "name addresses of the machine that sends the load, which `ip addr` lists: --source ADDRESS",
+        ),
     ],
 )
 def test_advice_about_a_server_that_runs_already_is_by_its_answer(wrong: str, way: dict[str, Any], advice: str) -> None:

@@ -1,5 +1,7 @@
 """Commands that are written for a shell."""
 
+import shlex
+
 import pytest
 
 from redline.errors import UsageError, WrongValueError
@@ -83,3 +85,10 @@ servers:
 """
     with pytest.raises(UsageError, match=r"server\.yaml:5:\d+: servers\.one\.start\.command: `PORT=\{port\}` is for"):
         read_family(text, "fake/server.yaml", "fake")
+
+
+@pytest.mark.parametrize("text", ["curl -X POST -d hi http://127.0.0.1/", "/usr/bin/curl 'http://127.0.0.1/?a&b'"])
+def test_a_command_of_curl_is_no_server(text: str) -> None:
+    with pytest.raises(WrongValueError, match="sends a request, and starts no server") as caught:
+        read_command(text)
+    assert f"`redline init {shlex.quote(text)}` writes its request" in caught.value.hint
