@@ -1,7 +1,6 @@
 """`-o`: the directory in which a measurement is kept, or a file for its report in the format of its ending."""
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,8 @@ from redline.wording import part
 if TYPE_CHECKING:  # what a load has at its end
     from redline.model.limits import AnyReport
 
-_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,6}")
-"""What looks like the ending of a file, as part of a version or an address does not."""
+_OF_FILES = frozenset({".txt", ".log", ".htm", ".yaml", ".yml", ".pdf", ".gif", ".jpg", ".zip", ".gz", ".tar"})
+"""Endings of files, besides those of reports; a directory may well be called after a host or a version."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,10 @@ class Destination:
 
         Also raises UsageError and StoreError for a file that is there already or could not be written.
         """
-        if output is None or output.is_dir() or not _ENDING.fullmatch(output.suffix):
+        ending = "" if output is None or output.is_dir() else output.suffix.lower()
+        form = FILE_ENDINGS.get(ending)
+        if output is None or (form is None and ending not in _OF_FILES):
             return cls(output)
-        form = FILE_ENDINGS.get(output.suffix.lower())
         if form is None or form.needs is not Needs.REPORT:
             *endings, last = (ending for ending, form in FILE_ENDINGS.items() if form.needs is Needs.REPORT)
             hint = f"end it with {', '.join(endings)} or {last}, or name a directory, without an ending"

@@ -36,7 +36,7 @@ def test_a_directory_is_any_name_without_the_ending_of_a_report(tmp_path: Path) 
     assert (Destination().page, Destination(there).page) == (None, there / "report.html")
 
 
-@pytest.mark.parametrize("name", ["x.txt", "x.foo", "x.htm", "x.hlog", "x.ndjson"])
+@pytest.mark.parametrize("name", ["x.txt", "x.yaml", "x.htm", "x.hlog", "x.ndjson"])
 def test_the_ending_of_another_file_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no report has this ending") as caught:
         Destination.at(tmp_path / name)
