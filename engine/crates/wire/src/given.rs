@@ -97,6 +97,8 @@ pub(crate) enum Escape {
     HeaderEdge,
     /// In a request target: what may not stand there is percent-encoded.
     Path,
+    /// The value of a parameter of a query.
+    Query,
     /// The beginning of a request target. An absolute URL of this scheme and authority becomes its path, without a fragment.
     Target(Box<[u8]>),
 }
@@ -131,6 +133,8 @@ impl Escape {
                 out.extend_from_slice(value);
             }
             Self::Path => append_encoded(value, out, may_stand_in_target),
+            // What else may stand there has a meaning to who reads it: `+` is a space, `&` begins the next parameter.
+            Self::Query => append_encoded(value, out, |byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)),
             Self::Target(origin) => {
                 // A fragment is not sent (RFC 9110, section 7.1).
                 let value = &value[..memchr(b'#', value).unwrap_or(value.len())];
@@ -191,7 +195,7 @@ mod tests {
         /// What is written without looking at it would not be changed.
         #[test]
         fn a_plain_value_needs_no_escape(value in prop::collection::vec(any::<u8>(), 0..3)) {
-            let places = [Escape::None, Escape::Json, Escape::Form, Escape::Header, Escape::HeaderEdge, Escape::Path];
+            let places = [Escape::None, Escape::Json, Escape::Form, Escape::Header, Escape::HeaderEdge, Escape::Path, Escape::Query];
             for place in places.iter().filter(|_| is_plain(&value)) {
                 let mut out = Vec::new();
                 prop_assert_eq!(place.append_escaped(&value, &mut out), Ok(()));

@@ -154,6 +154,21 @@ impl Text {
     /// Parse a request target, of a server with this scheme and authority.
     pub(crate) fn parse_target(text: &str, origin: &[u8], names: &Names<'_>) -> Result<Self, Unsendable> {
         let mut made = Self::parse(text, Part::Path, &Escape::Path, names)?;
+        // A value at the beginning may have a query.
+        let mut in_query = matches!(made.0.first(), Some(Segment::Given(..)));
+        let mut in_value = false;
+        for segment in &mut made.0 {
+            match segment {
+                Segment::Literal(text) => {
+                    for byte in text {
+                        in_query |= *byte == b'?';
+                        in_value = in_query && (*byte == b'=' || (in_value && *byte != b'&'));
+                    }
+                }
+                Segment::Given(_, escape) if in_value => *escape = Escape::Query,
+                _ => {}
+            }
+        }
         if let Some(Segment::Given(_, escape)) = made.0.first_mut() {
             *escape = Escape::Target(origin.into());
         }

@@ -416,7 +416,17 @@ fn values_of_a_visitor_are_written_so_that_the_message_stays_intact() {
     let body = |text: &str, escape| Body::Text(text.to_owned(), escape);
     let spec = Spec { headers: &own, body: body("{\"n\": \"{row:name}\"}", BodyEscape::Json), ..get("/") };
     let text = written(Spec { path: "/a?n={row:name}", ..spec.clone() }, &mut visitor(b" t1\t", "")).unwrap();
-    assert!(text.starts_with("GET /a?n=ann%20\"o\"%0A&= HTTP/1.1\r\n"), "{text}");
+    assert!(text.starts_with("GET /a?n=ann%20%22o%22%0A%26%3D HTTP/1.1\r\n"), "{text}");
+    for (path, line) in [
+        ("/a/{row:name}", "/a/ann%20\"o\"%0A&="),
+        ("/a?{row:name}", "/a?ann%20\"o\"%0A&="),
+        ("/a?m=1&n=x{row:name}&o=2", "/a?m=1&n=xann%20%22o%22%0A%26%3D&o=2"),
+        ("/a=b/{row:name}?n", "/a=b/ann%20\"o\"%0A&=?n"),
+        ("{take:token}&n={row:name}", "/t?a=b&n=ann%20%22o%22%0A%26%3D"),
+    ] {
+        let text = written(Spec { path, ..spec.clone() }, &mut visitor(b"/t?a=b", "")).unwrap();
+        assert!(text.starts_with(&format!("GET {line} HTTP/1.1\r\n")), "{text}");
+    }
     assert!(text.contains("\r\nAuthorization: Bearer t1\r\n") && !text.contains("Cookie"), "{text}");
     assert!(text.contains("\r\nContent-Length: 26\r\n\r\n"), "{text}");
     assert!(text.ends_with("{\"n\": \"ann \\\"o\\\"\\u000A&=\"}"), "{text}");
