@@ -152,14 +152,13 @@ def finish_resumed(
 ) -> None:
     """Resume the experiment of any kind in a folder, up to a number of trials or for a longer time."""
     view = SessionView(console, output.meter)
-    if output.more_ns:
+    if RunStore(folder).kind != "search":
         check_compares(running.stored_suite(folder), folder, output)
     workplace.take_turn()
     session = running.resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, running.SearchSession):
         finish_search(session, output, view, console)
     else:
-        check_compares(running.stored_suite(folder), folder, output)
         finish(session, output, console)
 
 

@@ -1,0 +1,41 @@
+"""An experiment is resumed: what is refused, and that nothing of it changes what is stored."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from redline.cli.experiment import Output, finish_resumed
+from redline.errors import UsageError
+from redline.model import Verdict
+from redline.ports import Placement
+from redline.running.assembly import Workbench
+from redline.running.record import Tools
+from redline.storage.runs import RunStore
+from tests.fakes.plugins import FakeDriver, FakeLauncher
+from tests.fakes.recordings import simulated_environment, simulated_run
+
+
+class Place:
+    """A workplace where nobody else measures."""
+
+    def take_turn(self) -> None: ...
+
+    def bench_for(self, _manifest: object) -> Workbench:
+        tools = Tools(FakeLauncher([]), FakeDriver([]), lambda _server: (), Placement())
+        return Workbench(tools, simulated_environment())
+
+
+def resumed(folder: Path, output: Output, **more: Any) -> None:
+    finish_resumed(folder, Place(), output, Console(quiet=True), **more)  # type: ignore[arg-type]
+
+
+def test_a_gate_that_could_never_fail_leaves_the_stored_plan_as_it_was(tmp_path: Path) -> None:
+    store, manifest = RunStore(tmp_path / "run"), simulated_run(trials=1).manifest
+    suite = manifest.plan.suite.model_copy(update={"baseline": None, "baselines": {}})
+    store.create(manifest.with_plan(manifest.plan.of_suite(suite)))
+    before = store.manifest()
+    with pytest.raises(UsageError, match="no baseline, so nothing is compared"):
+        resumed(store.folder, Output("run", fail_on=(Verdict.SLOWER,)), trials=10)
+    assert store.manifest() == before
