@@ -154,6 +154,8 @@ def finish_resumed(
     view = SessionView(console, output.meter)
     if RunStore(folder).kind != "search":
         check_compares(running.stored_suite(folder), folder, output)
+    elif output.more_ns:
+        raise running.not_of_searches("more", folder)
     workplace.take_turn()
     session = running.resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, running.SearchSession):

@@ -15,6 +15,7 @@ from redline.running.record import Tools
 from redline.storage.runs import RunStore
 from tests.fakes.plugins import FakeDriver, FakeLauncher
 from tests.fakes.recordings import simulated_environment, simulated_run
+from tests.fakes.searched import bench_in
 
 
 class Place:
@@ -39,3 +40,10 @@ def test_a_gate_that_could_never_fail_leaves_the_stored_plan_as_it_was(tmp_path:
     with pytest.raises(UsageError, match="no baseline, so nothing is compared"):
         resumed(store.folder, Output("run", fail_on=(Verdict.SLOWER,)), trials=10)
     assert store.manifest() == before
+
+
+def test_a_search_takes_no_further_starts(tmp_path: Path) -> None:
+    bench_in(tmp_path / "kept")
+    with pytest.raises(UsageError, match="holds a search, which takes no --more") as raised:
+        resumed(tmp_path / "kept", Output("run", more_ns=1))
+    assert raised.value.hint == "leave out --more"
