@@ -255,7 +255,8 @@ class RunSession:
         check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
         begun = run.manifest
         source = Source(begun.command, begun.suite_file, begun.suite_text, begun.kind)
-        self.store.create(new_manifest(self.store.folder.resolve().name, source, plan, self.bench))
+        manifest = new_manifest(self.store.folder.resolve().name, source, plan, self.bench)
+        self.store.create(manifest.of_range(begun.touched))
 
     def _calibrate(self, store: RunStore, plan: Plan) -> None:
         """Compare pairs of hosts, if there are several and they were not compared before."""

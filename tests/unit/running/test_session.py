@@ -14,7 +14,7 @@ import pytest
 from redline.analysis import undecided
 from redline.analysis.undecided import Undecided
 from redline.errors import BuildError, RedlineError, StoreError, UsageError
-from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, UsedHost, Variant
+from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, TouchedFunction, UsedHost, Variant
 from redline.model.run import Kind, SameBuilds
 from redline.ports import Building, BuildOutcome, Placement
 from redline.running import session
@@ -32,6 +32,7 @@ from redline.running.session import (
     refuse_other_machine,
     stored_suite,
 )
+from redline.storage.reading import stored_json
 from redline.storage.runs import RunStore, capacity_store
 from redline.suite import make_plan
 from tests.fakes.catalogues import SUITE as SUITE_TEXT
@@ -366,6 +367,14 @@ def test_a_run_with_shares_of_a_capacity_has_two_parts(tmp_path: Path) -> None:
         ).store.folder
         == made.store.folder
     )
+
+
+def test_the_second_part_of_a_run_knows_what_its_range_of_commits_touches(tmp_path: Path) -> None:
+    made = created(tmp_path / "run", Listener(), Launcher([]), suite_of(tmp_path, TWO_PARTS))
+    first, touched = capacity_store(tmp_path / "run"), (TouchedFunction(name="read", file="read.py"),)
+    first.write("run.json", stored_json(first.manifest().of_range(touched)))
+    made.execute()
+    assert made.store.manifest().touched == touched
 
 
 def test_logs_of_a_run_can_be_read_unless_its_directory_is_not_kept(
