@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from redline import analysis, running
-from redline.errors import RedlineError, TakenError, UsageError
+from redline.errors import RedlineError, UsageError
 from redline.lazily import LateModule, late
 from redline.model import (
     Cell,
@@ -130,9 +130,6 @@ class RunSession:
         """Build the servers, and write the manifest of the run's first part. Raises RedlineError."""
         store, first = RunStore(folder), capacity_store(folder)
         store.check_free()
-        if first.exists:
-            hint = f"resume it with: redline run --resume {folder}; or choose another with {part('keep', 'DIR')}"
-            raise TakenError(f"{folder} already holds a run", hint=hint)
         built = build_all(suite, bench.tools.launcher, listener, tells=False)
         unavailable = built.unavailable
         if capacity_loads(suite):

@@ -64,6 +64,8 @@ _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
 _PROBE = re.compile(r"^\d{4,}\.json$")
 _COMMANDS: Mapping[Kind, str] = {"run": "run", "comparison": "ab", "search": "limit", "load": "load"}
 """The command that makes a directory of each kind."""
+BISECTION = "bisect.json"
+"""The file of a bisection, in a directory that holds no run itself."""
 VIEW = "results.json"
 """The view that a directory of any kind has, with the whole report."""
 _MEASURED = ("recordings", "duets", "profiles", "sampled", "probes")
@@ -97,16 +99,21 @@ class RunStore:
         except (OSError, ValidationError):
             return "run"
 
-    def check_free(self) -> None:
-        """Raise StoreError unless a new run can be kept here, UsageError for a file's name. Leaves nothing behind."""
+    def check_free(self, *, has_capacity: bool = False) -> None:
+        """Raise StoreError unless a new run can be kept here, UsageError for a file's name. Leaves nothing behind.
+
+        With `has_capacity`, the capacity of the run may have been measured here.
+        """
         if self.folder.suffix.lower() in FILE_ENDINGS and not self.folder.is_dir():
             place = part("keep", str(self.folder))
             hint = f"keep them in one, then write the file: redline report DIR -o {shlex.quote(str(self.folder))}"
             raise UsageError(place + ": results are kept in a directory, and this is a file's name", hint=hint)
-        if self.exists:
+        is_bisection = (self.folder / BISECTION).is_file()
+        if self.exists or is_bisection or (capacity_store(self.folder).exists and not has_capacity):
             kind, other = self.kind, f"choose another with {part('keep', 'DIR')}"
-            hint = other if kind == "load" else f"resume it with: {resuming(self.folder, kind)}; or {other}"
-            raise TakenError(f"{self.folder} already holds a {kind}", hint=hint)
+            resumed = f"redline bisect --resume {self.folder}" if is_bisection else resuming(self.folder, kind)
+            hint = other if kind == "load" else f"resume it with: {resumed}; or {other}"
+            raise TakenError(f"{self.folder} already holds a {'bisection' if is_bisection else kind}", hint=hint)
         if self._measured:
             message = f"{self.folder} already holds {self._measured} recordings of an unknown origin"
             raise TakenError(message, hint=f"choose another with {part('keep', 'DIR')}, or move them away")
@@ -246,7 +253,7 @@ class RunStore:
 
         `kept` are the files that the suite names beside itself, by name.
         """
-        self.check_free()
+        self.check_free(has_capacity=True)
         for name in ("logs", *_parts(manifest)):
             self.create_folder(name)
         if manifest.suite_text:

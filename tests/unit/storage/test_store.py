@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.errors import StoreError, UsageError
-from redline.storage.runs import RunStore
+from redline.errors import StoreError, TakenError, UsageError
+from redline.storage.runs import RunStore, capacity_store
 from tests.fakes.recordings import simulated_run
 
 RUN = simulated_run(trials=2)
@@ -44,6 +44,21 @@ def test_a_directory_that_holds_a_run_is_not_overwritten(store: RunStore) -> Non
     with pytest.raises(StoreError, match="already holds a run") as caught:
         RunStore(store.folder).create(MANIFEST)
     assert "--resume" in caught.value.hint
+
+
+def test_a_directory_of_which_only_the_capacity_is_measured_is_not_free(tmp_path: Path) -> None:
+    capacity_store(tmp_path / "run").create(MANIFEST)
+    with pytest.raises(TakenError, match="already holds a run") as caught:
+        RunStore(tmp_path / "run").check_free()
+    assert f"redline run --resume {tmp_path / 'run'};" in caught.value.hint
+    RunStore(tmp_path / "run").create(MANIFEST)
+
+
+def test_a_directory_of_a_bisection_is_not_free(tmp_path: Path) -> None:
+    (tmp_path / "bisect.json").write_text("{}")
+    with pytest.raises(TakenError, match="already holds a bisection") as caught:
+        RunStore(tmp_path).create(MANIFEST)
+    assert f"redline bisect --resume {tmp_path};" in caught.value.hint
 
 
 def test_checking_a_free_place_leaves_nothing_behind(tmp_path: Path) -> None:
