@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -183,14 +183,14 @@ def check_compares(suite: Suite, where: Path, output: Output) -> None:
 
 def _print(
     whole: RunStore,
-    parts: Iterable[RunStore],
+    parts: Sequence[RunStore],
     report: AnyReport,
     output: Output,
     console: Console,
     *,
     interrupted: bool,
 ) -> None:
-    """Print the report, the page of each part, and the command that resumes an interrupted experiment."""
+    """Print the report of the last part, the page of each, and the command that resumes an interrupted experiment."""
     try:
         if output.form:
             write_document(render.RENDERERS[output.form](report))
@@ -201,7 +201,7 @@ def _print(
                 shown[1:1] = single.besides_loads(slowest.slowest_section)(report)
             show(shown)
             if answer is not None:
-                text = f"all that was measured: {places.own_name()} report {whole.folder}"
+                text = f"all that was measured: {places.own_name()} report {parts[-1].folder}"
                 console.print(text, soft_wrap=True, highlight=False, markup=False)
     finally:  # even if the report cannot be printed
         output.kept.write(report, console)
@@ -211,7 +211,7 @@ def _print(
             console.print(line, soft_wrap=True, highlight=False, markup=False)
         if interrupted and output.is_kept:
             insist(console, f"interrupted; {_resumed_by(whole, output)}")
-    page = output.kept.page or (whole.folder / "report.html" if output.is_kept else None)
+    page = output.kept.page or (parts[-1].folder / "report.html" if output.is_kept else None)
     if output.opens and page is not None:
         open_page(page, console)
 

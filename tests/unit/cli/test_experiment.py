@@ -4,15 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from rich.console import Console
 
-from redline.cli.experiment import Output, finish_resumed
+from redline.cli import exits, experiment
+from redline.cli.experiment import Output, finish, finish_resumed
 from redline.errors import UsageError
 from redline.model import Verdict
 from redline.ports import Placement
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
-from redline.storage.runs import RunStore
+from redline.running.session import RunSession, SessionEnd
+from redline.storage.runs import RunStore, capacity_store
+from tests.fakes import reports
 from tests.fakes.plugins import FakeDriver, FakeLauncher
 from tests.fakes.recordings import simulated_environment, simulated_run
 from tests.fakes.searched import bench_in
@@ -47,3 +51,20 @@ def test_a_search_takes_no_further_starts(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds a search, which takes no --more") as raised:
         resumed(tmp_path / "kept", Output("run", more_ns=1))
     assert raised.value.hint == "leave out --more"
+
+
+def test_the_page_of_a_run_that_ends_at_its_capacity_is_that_of_the_capacity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, opened = capacity_store(tmp_path), list[Path]()
+    monkeypatch.setattr(experiment, "open_page", lambda page, _console: opened.append(page))
+    end = SessionEnd(((first, reports.healthy()),), interrupted=True)
+    monkeypatch.setattr(RunSession, "execute", lambda *_of, **_how: end)
+    session = RunSession(RunStore(tmp_path), Place().bench_for(None), {}, None)  # type: ignore[arg-type]
+    with pytest.raises(typer.Exit) as raised:
+        finish(session, Output("run", opens=True, is_brief=True), Console(width=500))
+    assert raised.value.exit_code == exits.INTERRUPTED
+    said = capsys.readouterr().out
+    assert f"report {first.folder}\n" in said
+    assert f"run --resume {tmp_path}\n" in said
+    assert opened == [first.folder / "report.html"]
