@@ -55,7 +55,7 @@ from redline.model.run import Kind
 from redline.model.search import ProbeRecording
 from redline.render.formats import FILE_ENDINGS
 from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, todays_manifest
-from redline.storage.reading import duet_of, probe_of, read_stored, stamped, stored_json, trial_of
+from redline.storage.reading import CAPACITY, MANIFEST, duet_of, probe_of, read_stored, stamped, stored_json, trial_of
 from redline.suite.loading import load_libraries
 from redline.wording import part
 
@@ -75,7 +75,7 @@ _MEASURED = ("recordings", "duets", "profiles", "sampled", "probes")
 class RunStore:
     """A directory of any kind. One process may hold it for writing at a time: see `locked`."""
 
-    manifest_file: ClassVar[str] = "run.json"
+    manifest_file: ClassVar[str] = MANIFEST
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -442,7 +442,7 @@ def _catalogues_of(plan: Plan) -> tuple[Path, ...]:
 
 def capacity_store(folder: Path) -> RunStore:
     """The directory of the capacity, the first part of a run with two parts."""
-    return RunStore(folder / "capacity")
+    return RunStore(folder / CAPACITY)
 
 
 def _stem(position: int, slug: str) -> str:
