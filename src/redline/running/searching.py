@@ -100,7 +100,7 @@ class SearchSession:
 
         `began_s`: when the time of the search began, by the monotonic clock, if before; builds take none of it.
         """
-        store = RunStore(folder)
+        store = RunStore(folder, is_kept=is_kept)
         store.check_free()
         builds_s = time.monotonic()
         built = build_all(asked.suite, bench.tools.launcher, listener)

@@ -191,13 +191,13 @@ class RunSession:
         Raises DriveError if a comparison within a budget ends without an answer: a start failed, or too little
         was measured.
         """
-        first = capacity_store(self.store.folder)
+        self.store.is_kept, first = is_kept, capacity_store(self.store.folder)
         shown: list[tuple[RunStore, Report]] = []
         if first.exists:
             planned = self.store.exists
             if not planned:
                 self.listener.part(1, first)
-            interrupted = not planned and self._measure(first, quiet, is_kept=is_kept)
+            interrupted = not planned and self._measure(first, quiet)
             shown.append((first, running.write_run_views(first)))
             if interrupted:
                 return SessionEnd(tuple(shown), interrupted)
@@ -206,18 +206,16 @@ class RunSession:
             self.listener.part(2, self.store)
         if self.store.manifest().same is not None:
             return SessionEnd(((self.store, running.write_run_views(self.store, is_kept=is_kept)),), interrupted=False)
-        interrupted = self._measure(self.store, quiet, is_kept=is_kept)
+        interrupted = self._measure(self.store, quiet)
         report, run = running.write_run_views(self.store, is_kept=is_kept), self.store.run()
         if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered.unanswered(run, report)):
             raise error
         known = undecided.what_is_undecided(run.manifest.plan, report)
         if more_ns and not interrupted:
-            report, interrupted, known = self._go_on(report, more_ns, quiet, is_kept=is_kept)
+            report, interrupted, known = self._go_on(report, more_ns, quiet)
         return SessionEnd((*shown, (self.store, report)), interrupted, known)
 
-    def _go_on(
-        self, report: Report, more_ns: int, quiet: Quiet | None, *, is_kept: bool
-    ) -> tuple[Report, bool, Undecided]:
+    def _go_on(self, report: Report, more_ns: int, quiet: Quiet | None) -> tuple[Report, bool, Undecided]:
         """Make rounds of what is not sure until the time is over. Returns whether that was interrupted.
 
         Each round is planned when it begins and stored at once, so a session that is cut off can be resumed. `pace` is
@@ -235,8 +233,8 @@ class RunSession:
             with self.store.locked():
                 self.store.forget_enough()
                 self.store.extend(with_further_starts(plan, self.store.positions(), groups, grown_ns))
-            grown_ns, interrupted = 0, self._measure(self.store, quiet, is_kept=is_kept, decides=False)
-            report = running.write_run_views(self.store, is_kept=is_kept)
+            grown_ns, interrupted = 0, self._measure(self.store, quiet, decides=False)
+            report = running.write_run_views(self.store, is_kept=self.store.is_kept)
             took_ns = time.monotonic_ns() - _waited_ns(quiet) - began_ns
             left_ns, pace = left_ns - took_ns, max(1.0, took_ns / expected_starts_ns(plan, groups))
 
@@ -263,7 +261,7 @@ class RunSession:
                 hosts_by_name().calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration")
             )
 
-    def _measure(self, store: RunStore, quiet: Quiet | None, *, is_kept: bool, decides: bool = True) -> bool:
+    def _measure(self, store: RunStore, quiet: Quiet | None, *, decides: bool = True) -> bool:
         """Run the rest of the plan, which may end early if it `decides`. Returns whether it was interrupted."""
         leave_cores(self.bench)
         with store.locked():
@@ -279,7 +277,7 @@ class RunSession:
                 before: Callable[[], None] = (
                     _at_once if quiet is None else partial(quiet.wait, listener.waiting, listener.waited)
                 )
-                executor = self.bench.executor(plan, store, listener, log_is_kept=is_kept, before=before)
+                executor = self.bench.executor(plan, store, listener, log_is_kept=store.is_kept, before=before)
                 try:
                     self._calibrate(store, plan)
                     run_trials(plan, store, executor, listener, decide)

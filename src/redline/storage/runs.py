@@ -77,8 +77,10 @@ class RunStore:
 
     manifest_file: ClassVar[str] = MANIFEST
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_kept: bool = True) -> None:
         self.folder = folder
+        self.is_kept = is_kept
+        """Whether it outlives the command."""
 
     @property
     def exists(self) -> bool:
@@ -127,9 +129,13 @@ class RunStore:
     def create_folder(self, name: str) -> Path:
         """Create a folder in the directory unless it exists. Raises StoreError."""
         folder = self.folder / name
-        with as_store_error(folder, begun=self.exists):
+        with as_store_error(folder, begun=self._can_go_on):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    @property
+    def _can_go_on(self) -> bool:
+        return self.is_kept and self.exists
 
     @property
     def _measured(self) -> int:
@@ -165,7 +171,7 @@ class RunStore:
     def write_pieces(self, name: str, pieces: Iterable[bytes]) -> Path:
         """The same with pieces that are made one by one."""
         file = self.folder / name
-        with as_store_error(file, begun=self.exists):
+        with as_store_error(file, begun=self._can_go_on):
             write_pieces_atomically(file, pieces)
         return file
 

@@ -85,10 +85,19 @@ def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
     assert "-o DIR" in caught.value.hint
 
 
-@pytest.mark.parametrize(("number", "words"), [(errno.ENOSPC, "disk is full"), (errno.EROFS, "-o DIR")])
+@pytest.mark.parametrize(
+    ("number", "is_kept", "words"),
+    [
+        (errno.ENOSPC, True, "what was measured is kept, and --resume goes on"),
+        (errno.ENOSPC, False, "the disk is full: make room, and begin again"),
+        (errno.EROFS, True, "make it writable, and try again"),
+        (errno.EROFS, False, "-o DIR"),
+    ],
+)
 def test_a_disk_that_refuses_loses_nothing(
-    store: RunStore, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, number: int, words: str, *, is_kept: bool
 ) -> None:
+    store.is_kept = is_kept
     first, second = RUN.recordings[:2]
     store.save(first, CELLS[first.cell_id])
 

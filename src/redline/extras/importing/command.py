@@ -51,7 +51,7 @@ def execute(flags: ImportFlags) -> None:
     if flags.output is not None:
         _write(made, flags.file, flags.output)
     if flags.times is not None:
-        with as_store_error(flags.times):
+        with as_store_error(flags.times, begun=False):
             write_atomically(flags.times, times_of(made).times.encode())
     _show(made, flags.file, console)
     for line in _next(made, flags):
@@ -118,7 +118,7 @@ def _write(made: Imported, file: Path, output: Path) -> None:
     text = f"# Requests of {file.name}, {made.form}.\n{as_yaml(made.requests)}"
     if len(text.encode()) > MOST_BYTES:
         raise UsageError("this list is longer than 256 KiB", hint=f"take fewer: --most {len(made.requests) // 2 or 1}")
-    with as_store_error(output):
+    with as_store_error(output, begun=False):
         write_atomically(output, text.encode())
 
 

@@ -36,7 +36,7 @@ def import_journey(flags: ImportFlags) -> None:
             message = f"{flags.file} names {made.files[0]}, which is read from the folder of the journey"
             raise UsageError(message, hint=f"write the journey there: -o {flags.file.parent / flags.output.name}")
         text = f"# A journey of {flags.file.name}, recording of a browser (HAR).\n{as_yaml(made.document)}"
-        with as_store_error(flags.output):
+        with as_store_error(flags.output, begun=False):
             write_atomically(flags.output, text.encode())
     console = Terminal()
     for line in _lines(made, flags):
