@@ -66,7 +66,7 @@ def collapsed_stacks(recorded: RecordedIn) -> dict[str, bytes]:
     """A file of collapsed stacks for each profile."""
     run = recorded.run()
     files = {f"{part.name}.collapsed": collapsed(part.stacks) for part in recorded_profiles(run)}
-    return files or _no_profile(recorded.folder, is_profiled=bool(run.profiled))
+    return files or _no_profile(recorded.folder, is_profiled=bool(run.profiled or run.sampled))
 
 
 def speedscope_files(recorded: RecordedIn) -> dict[str, bytes]:
@@ -74,7 +74,7 @@ def speedscope_files(recorded: RecordedIn) -> dict[str, bytes]:
     run = recorded.run()
     profiles = recorded_profiles(run)
     files = {f"{part.name}.speedscope.json": speedscope(part.stacks, part.name, part.unit) for part in profiles}
-    return files or _no_profile(recorded.folder, is_profiled=bool(run.profiled))
+    return files or _no_profile(recorded.folder, is_profiled=bool(run.profiled or run.sampled))
 
 
 def png_files(report: AnyReport) -> dict[str, bytes]:
