@@ -157,7 +157,7 @@ def medium_of(environment: Mapping[str, str]) -> Asker:
     return StepOfCi(has_inputs=asks == "inputs") if asks in ("inputs", "variables") else _COMMAND_LINE
 
 
-def named(path: object) -> str:
+def as_argument(path: object) -> str:
     """A path in a command that a reader may copy: in quotes where a shell needs them."""
     return shlex.quote(str(path))
 

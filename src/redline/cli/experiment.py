@@ -34,7 +34,7 @@ from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
 from redline.watching.machine import plan_placement
-from redline.wording import part
+from redline.wording import as_argument, part
 
 if TYPE_CHECKING:
     from redline.analysis import compare
@@ -108,7 +108,7 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         console.print(f"{waited_text(None, output.quiet.waited_s)}, in all", style="dim", soft_wrap=True)
     if output.command == "run" and outcome.undecided and outcome.undecided.names and not outcome.interrupted:
         more = f"{math.ceil(outcome.undecided.round_ns / 60e9)}m"
-        how = f"{places.own_name()} run --resume {session.store.folder} {part('more', more)}"
+        how = f"{places.own_name()} run --resume {as_argument(session.store.folder)} {part('more', more)}"
         text = f"{known_text(outcome.undecided, 0)}: {how}"
         console.print(text, soft_wrap=True, highlight=False, markup=False)
     missing = compare.not_run(stores[-1].manifest().plan) if output.fail_on else ()
@@ -201,7 +201,7 @@ def _print(
                 shown[1:1] = single.besides_loads(slowest.slowest_section)(report)
             show(shown)
             if answer is not None:
-                text = f"all that was measured: {places.own_name()} report {parts[-1].folder}"
+                text = f"all that was measured: {places.own_name()} report {as_argument(parts[-1].folder)}"
                 console.print(text, soft_wrap=True, highlight=False, markup=False)
     finally:  # even if the report cannot be printed
         output.kept.write(report, console)
@@ -228,7 +228,7 @@ def _resumable(store: RunStore, output: Output, console: Console) -> Iterator[No
 
 
 def _resumed_by(store: RunStore, output: Output) -> str:
-    return f"resume with: {places.own_name()} {output.command} --resume {store.folder}"
+    return f"resume with: {places.own_name()} {output.command} --resume {as_argument(store.folder)}"
 
 
 def _exit(code: int) -> None:

@@ -51,7 +51,7 @@ from redline.suite import (
     with_rounds,
     without_profiles,
 )
-from redline.wording import part
+from redline.wording import as_argument, part
 
 if TYPE_CHECKING:
     from redline.analysis import results, unanswered, undecided
@@ -247,7 +247,7 @@ class RunSession:
         for skipped in plan.skipped:
             if skipped.slug not in known:
                 self.listener.skipped(skipped)
-        check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
+        check_left(plan, "run", f"what was measured shows why: redline report {as_argument(first.folder)}")
         begun = run.manifest
         source = Source(begun.command, begun.suite_file, begun.suite_text, begun.kind)
         manifest = new_manifest(self.store.folder.resolve().name, source, plan, self.bench)

@@ -20,7 +20,7 @@ from redline.model.recording import Failure
 from redline.model.run import Kind
 from redline.model.search import ProbeRecording
 from redline.storage.earlier import Raw
-from redline.wording import named
+from redline.wording import as_argument
 
 T = TypeVar("T", bound=Frozen)
 MANIFEST = "run.json"
@@ -170,7 +170,7 @@ def _made_again_by(file: Path) -> str:
     with contextlib.suppress(OSError, ValidationError):
         if stamped(folder / MANIFEST) == "load":
             return "make the load again"
-    resumed = f"redline run --resume {named(folder)}" if folder.name == CAPACITY else "--resume"
+    resumed = f"redline run --resume {as_argument(folder)}" if folder.name == CAPACITY else "--resume"
     return f"move it away, and {resumed} makes it again"
 
 

@@ -25,7 +25,6 @@ import fcntl
 import glob
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -57,13 +56,13 @@ from redline.render.formats import FILE_ENDINGS
 from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, todays_manifest
 from redline.storage.reading import CAPACITY, MANIFEST, duet_of, probe_of, read_stored, stamped, stored_json, trial_of
 from redline.suite.loading import load_libraries
-from redline.wording import part
+from redline.wording import as_argument, part
 
 U = TypeVar("U")
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
 _PROBE = re.compile(r"^\d{4,}\.json$")
-_COMMANDS: Mapping[Kind, str] = {"run": "run", "comparison": "ab", "search": "limit", "load": "load"}
-"""The command that makes a directory of each kind."""
+_COMMANDS = {"run": "run", "comparison": "ab", "search": "limit", "bisection": "bisect"}
+"""The command that resumes a directory of each kind; a load is not resumed."""
 BISECTION = "bisect.json"
 """The file of a bisection, in a directory that holds no run itself."""
 VIEW = "results.json"
@@ -108,14 +107,14 @@ class RunStore:
         """
         if self.folder.suffix.lower() in FILE_ENDINGS and not self.folder.is_dir():
             place = part("keep", str(self.folder))
-            hint = f"keep them in one, then write the file: redline report DIR -o {shlex.quote(str(self.folder))}"
+            hint = f"keep them in one, then write the file: redline report DIR -o {as_argument(self.folder)}"
             raise UsageError(place + ": results are kept in a directory, and this is a file's name", hint=hint)
         is_bisection = (self.folder / BISECTION).is_file()
         if self.exists or is_bisection or (capacity_store(self.folder).exists and not has_capacity):
-            kind, other = self.kind, f"choose another with {part('keep', 'DIR')}"
-            resumed = f"redline bisect --resume {self.folder}" if is_bisection else resuming(self.folder, kind)
-            hint = other if kind == "load" else f"resume it with: {resumed}; or {other}"
-            raise TakenError(f"{self.folder} already holds a {'bisection' if is_bisection else kind}", hint=hint)
+            kind, other = "bisection" if is_bisection else self.kind, f"choose another with {part('keep', 'DIR')}"
+            resumed = f"redline {_COMMANDS.get(kind)} --resume {as_argument(self.folder)}"
+            hint = f"resume it with: {resumed}; or {other}" if kind in _COMMANDS else other
+            raise TakenError(f"{self.folder} already holds a {kind}", hint=hint)
         if self._measured:
             message = f"{self.folder} already holds {self._measured} recordings of an unknown origin"
             raise TakenError(message, hint=f"choose another with {part('keep', 'DIR')}, or move them away")
@@ -462,8 +461,3 @@ def _if_readable(read: Callable[[], U], unread: list[str], otherwise: U) -> U:
     except StoreError as error:
         unread.append(error.message)
         return otherwise
-
-
-def resuming(folder: Path, kind: Kind) -> str:
-    """The command that resumes a directory of this kind."""
-    return f"redline {_COMMANDS[kind]} --resume {folder}"

@@ -203,3 +203,10 @@ def test_a_run_edited_by_hand_names_no_file_outside_of_its_folder(store: RunStor
     for name in ("../secret", "link", "/etc/passwd"):
         with pytest.raises(StoreError, match="leads out of the folder"):
             store.stacks(name)
+
+
+def test_a_command_names_a_directory_as_a_shell_reads_it(tmp_path: Path) -> None:
+    RunStore(tmp_path / "my run").create(MANIFEST)
+    with pytest.raises(TakenError) as caught:
+        RunStore(tmp_path / "my run").check_free()
+    assert f"redline run --resume '{tmp_path}/my run';" in caught.value.hint

@@ -16,6 +16,7 @@ from redline.model.limits import AnyReport
 from redline.render.svg import svg_files
 from redline.running.formats import RecordedIn
 from redline.storage.runs import RunStore
+from redline.wording import as_argument
 
 
 def hgrm(recorded: RecordedIn) -> dict[str, bytes]:
@@ -91,4 +92,4 @@ def _no_profile(folder: Path, *, is_profiled: bool) -> dict[str, bytes]:
 
 
 def _nothing(folder: Path, what: str) -> NoReturn:
-    raise StoreError(f"{folder} has no {what}", hint=f"see why: redline report {folder}")
+    raise StoreError(f"{folder} has no {what}", hint=f"see why: redline report {as_argument(folder)}")

@@ -14,6 +14,7 @@ from redline.quantities import integer
 from redline.schema.document import Plain
 from redline.schema.request import METHODS
 from redline.suite import opened_requests
+from redline.wording import as_argument
 
 _HEADINGS = {"request": "left out:", "secret": "sent without:", "value": "sent as recorded:"}
 
@@ -62,7 +63,7 @@ def _lines(made: ImportedJourney, flags: ImportFlags) -> Iterator[str]:
     if flags.output is None:
         yield "`-o checkout.yaml` writes them"
     else:
-        yield f"next: redline load http://127.0.0.1:8080/ --requests {flags.output}"
+        yield f"next: redline load http://127.0.0.1:8080/ --requests {as_argument(flags.output)}"
 
 
 def _step(step: dict[str, Plain]) -> str:
