@@ -247,7 +247,9 @@ class RunSession:
         for skipped in plan.skipped:
             if skipped.slug not in known:
                 self.listener.skipped(skipped)
-        check_left(plan, "run", f"what was measured shows why: redline report {as_argument(first.folder)}")
+        capacity = as_argument(first.folder)
+        more = f"; add trials to it: redline run --resume {capacity} --trials {2 * suite.trials}" * (suite.auto is None)
+        check_left(plan, "run", f"see why: redline report {capacity}{more}")
         begun = run.manifest
         source = Source(begun.command, begun.suite_file, begun.suite_text, begun.kind)
         manifest = new_manifest(self.store.folder.resolve().name, source, plan, self.bench)
@@ -351,13 +353,12 @@ def extend(store: RunStore, trials: int) -> None:
 
     Raises UsageError if a run already has that many, ends by itself, or has rates that are not known yet.
     """
-    if not store.exists:
-        raise UsageError(
-            f"{store.folder} has been measured no further than its capacity: it has no trials to add to",
-            hint=f"resume it without {part('trials')} first",
-        )
+    _check_planned(store, "trials")
     with store.locked():
         plan = store.manifest().plan
+        if plan.suite.auto is not None and plan.suite.auto.precision is None:
+            longer = f"redline ab --resume {as_argument(store.folder)} --for TIME"
+            raise UsageError(f"{store.folder} ends by itself when its time is over", hint=f"give it more: {longer}")
         if plan.suite.auto is not None:
             raise UsageError(
                 f"{store.folder} ends by itself when its comparisons are precise enough",
@@ -374,11 +375,16 @@ def extend(store: RunStore, trials: int) -> None:
 
 def extend_budget(store: RunStore, budget_ns: int) -> None:
     """Give a stored comparison a longer budget. Raises UsageError if it has no budget, or this adds no round."""
+    _check_planned(store, "budget")
     with store.locked():
         plan = store.manifest().plan
         auto, asked = plan.suite.auto, part("budget")
-        if auto is None or auto.budget_ns is None or auto.precision is not None:
-            raise UsageError(asked + f": {store.folder} has no time to fill", hint=f"add rounds with {part('trials')}")
+        if auto is None:
+            more = f"redline run --resume {as_argument(store.folder)} --trials {2 * plan.suite.trials}"
+            raise UsageError(asked + f": {store.folder} has no time to fill", hint=f"add rounds with: {more}")
+        if auto.budget_ns is None or auto.precision is not None:
+            hint = f"leave out {asked}: it ends by itself when its comparisons are precise enough"
+            raise UsageError(asked + f": {store.folder} has no time to fill", hint=hint)
         if len({step.round for step in plan.steps}) == 1 == auto.at_least:
             hint = f"leave out {asked}, or compare them anew"
             raise UsageError(asked + ": servers behind URLs have one start, whose length is planned", hint=hint)
@@ -390,6 +396,15 @@ def extend_budget(store: RunStore, budget_ns: int) -> None:
             raise UsageError(message, hint=f"leave out {asked}, or give more: {more}")
         store.forget_enough()
         store.extend(with_budget(plan, budget_ns))
+
+
+def _check_planned(store: RunStore, asked: str) -> None:
+    """Raise UsageError for a run with nothing to add to, since only its capacity was planned."""
+    if not store.exists:
+        raise UsageError(
+            f"{store.folder} has been measured no further than its capacity: it has no trials to add to",
+            hint=f"resume it without {part(asked)} first",
+        )
 
 
 def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> None:

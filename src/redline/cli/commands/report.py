@@ -240,8 +240,7 @@ def _check_measured(folder: Path) -> None:
     """Raise StoreError if only the capacity of a run was measured."""
     first, own = capacity_store(folder), places.own_name()
     if first.exists and not RunStore(folder).exists:
-        raise StoreError(
-            f"{folder} has been measured no further than its capacity",
-            hint=f"resume it with: {own} run --resume {as_argument(folder)}; "
-            f"or see: {own} report {as_argument(first.folder)}",
-        )
+        going, capacity = first.is_being_written, f"{own} report {as_argument(first.folder)}"
+        resume = "wait for it" if going else f"resume it with: {own} run --resume {as_argument(folder)}"
+        state = "is being measured, and" if going else "has been measured"
+        raise StoreError(f"{folder} {state} no further than its capacity", hint=f"{resume}; or see: {capacity}")
