@@ -5,13 +5,12 @@ a killed search was measuring is measured again.
 """
 
 import math
+import os
 import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
-
-from pydantic import ValidationError
 
 from redline.errors import (
     BuildError,
@@ -19,7 +18,6 @@ from redline.errors import (
     LaunchError,
     NotStoredError,
     RedlineError,
-    StoreError,
     UsageError,
 )
 from redline.files import as_store_error, write_atomically
@@ -30,6 +28,7 @@ from redline.model.catalogue import Revision
 from redline.running.assembly import Workbench
 from redline.running.manifests import Source
 from redline.running.session import RunSession, SessionListener, build_all
+from redline.storage.reading import read_stored
 from redline.storage.runs import BISECTION, RunStore
 from redline.suite.planning import is_mix
 from redline.wording import part
@@ -69,14 +68,10 @@ class BisectStore:
 
     def read(self) -> Bisection:
         """Return what is stored. Raises StoreError."""
-        file = self.folder / BISECTION
-        try:
-            return Bisection.model_validate_json(file.read_bytes())
-        except FileNotFoundError:
+        if not os.path.lexists(file := self.folder / BISECTION):
             message, hint = f"{self.folder} holds no bisection", "name a directory that `redline bisect` made"
-            raise NotStoredError(message, hint=hint) from None
-        except (OSError, ValidationError) as error:
-            raise StoreError(f"{file} cannot be read: {error}", hint="it is damaged: begin again") from None
+            raise NotStoredError(message, hint=hint)
+        return read_stored(file, Bisection, f"begin again with another {part('keep', 'DIR')}")
 
     def write(self, told: Bisection) -> None:
         """Store what is known, at once or not at all. Raises StoreError."""
