@@ -248,8 +248,10 @@ class RunSession:
             if skipped.slug not in known:
                 self.listener.skipped(skipped)
         capacity = as_argument(first.folder)
-        more = f"; add trials to it: redline run --resume {capacity} --trials {2 * suite.trials}" * (suite.auto is None)
-        check_left(plan, "run", f"see why: redline report {capacity}{more}")
+        hint = f"see why: redline report {capacity}"
+        if suite.auto is None:
+            hint += f"; add trials to it: redline run --resume {capacity} {part('trials', 2 * suite.trials)}"
+        check_left(plan, "run", hint)
         begun = run.manifest
         source = Source(begun.command, begun.suite_file, begun.suite_text, begun.kind)
         manifest = new_manifest(self.store.folder.resolve().name, source, plan, self.bench)
@@ -357,7 +359,7 @@ def extend(store: RunStore, trials: int) -> None:
     with store.locked():
         plan = store.manifest().plan
         if plan.suite.auto is not None and plan.suite.auto.precision is None:
-            longer = f"redline ab --resume {as_argument(store.folder)} --for TIME"
+            longer = f"redline ab --resume {as_argument(store.folder)} {part('budget', 'TIME')}"
             raise UsageError(f"{store.folder} ends by itself when its time is over", hint=f"give it more: {longer}")
         if plan.suite.auto is not None:
             raise UsageError(
@@ -380,7 +382,7 @@ def extend_budget(store: RunStore, budget_ns: int) -> None:
         plan = store.manifest().plan
         auto, asked = plan.suite.auto, part("budget")
         if auto is None:
-            more = f"redline run --resume {as_argument(store.folder)} --trials {2 * plan.suite.trials}"
+            more = f"redline run --resume {as_argument(store.folder)} {part('trials', 2 * plan.suite.trials)}"
             raise UsageError(asked + f": {store.folder} has no time to fill", hint=f"add rounds with: {more}")
         if auto.budget_ns is None or auto.precision is not None:
             hint = f"leave out {asked}: it ends by itself when its comparisons are precise enough"
