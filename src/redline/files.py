@@ -172,7 +172,7 @@ def open_lock(file: Path) -> int:
 def as_store_error(path: Path, *, begun: bool = True) -> Iterator[None]:
     """Turn an OSError about a file of a run into a StoreError with advice.
 
-    `begun` says whether there is a run to resume.
+    `begun` says whether there is a run to resume, whose place is known.
     """
     try:
         yield
@@ -186,12 +186,12 @@ def as_store_error(path: Path, *, begun: bool = True) -> Iterator[None]:
 
 def _advice(error: OSError, *, begun: bool) -> str:
     match error.errno:
-        case errno.ENOSPC | errno.EDQUOT if not begun:
-            return "the disk is full: make room, and begin again"
         case errno.ENOSPC | errno.EDQUOT:
-            return "the disk is full: make room; what was measured is kept, and --resume goes on unless it is a load"
+            goes_on = "; what was measured is kept, and --resume goes on unless it is a load"
+            return f"the disk is full: make room{goes_on if begun else ', and begin again'}"
         case errno.EROFS | errno.EACCES | errno.EPERM:
-            return f"this place cannot be written: choose another with {part('keep', 'DIR')}"
+            other = f"choose another with {part('keep', 'DIR')}"
+            return f"this place cannot be written: {'make it writable, and try again' if begun else other}"
         case errno.ENOTDIR | errno.EEXIST:
             return f"a file stands where a directory is needed: choose another place with {part('keep', 'DIR')}"
         case errno.ENAMETOOLONG:

@@ -7,6 +7,7 @@ said as `advice("longer", "raise `ready.within`")`, and a place with other means
 """
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -154,6 +155,11 @@ def medium_of(environment: Mapping[str, str]) -> Asker:
     """The medium of a command: that of the script of CI that runs it, or the command line."""
     asks = environment.get(ASKS_BY)
     return StepOfCi(has_inputs=asks == "inputs") if asks in ("inputs", "variables") else _COMMAND_LINE
+
+
+def as_argument(path: object) -> str:
+    """A path in a command that a reader may copy: in quotes where a shell needs them."""
+    return shlex.quote(str(path))
 
 
 def part(name: str, value: object = _NO_VALUE) -> WordedText:

@@ -85,7 +85,7 @@ def commands(url: str, oracle: Path, suite: Path) -> Iterator[tuple[tuple[str | 
     yield ("load", url, "-c", "1", "-d", "20s", "--warmup", "0s"), "trial-1"
     yield ("run", suite, "-d", "5s", "--warmup", "100ms", "--trials", "1"), "trial-1"
     yield ("ab", server, server, "--for", "20s", "--load", "closed:1"), "start-1"
-    yield ("limit", url, "--objective", "p99 < 1s", "-d", "1s", "--probes", "2", "--start", "50"), "search"
+    yield ("limit", url, "--objective", "p99 < 1s", "-d", "1s", "--probes", "2", "--start", "100"), "search"
 
 
 @pytest.mark.parametrize("place", range(4), ids=["load", "run", "ab", "limit"])

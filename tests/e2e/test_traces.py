@@ -234,7 +234,7 @@ def test_a_comparison_lists_those_of_each_server_and_sends_spans_of_its_starts(r
 @pytest.mark.long
 def test_the_probes_of_a_search_send_spans(redline: Redline) -> None:
     with serving(Traced()) as server, collecting() as collector:
-        asked = (*header("{traceparent}"), "--objective", "p99 < 1s", "--start", "20", "--probes", "2", "-d", "1s")
+        asked = (*header("{traceparent}"), "--objective", "p99 < 1s", "--start", "100", "--probes", "2", "-d", "1s")
         done = redline("limit", server.url, *asked, "--otlp-traces", collector.url)
         assert done.code in (0, 1), done.err
         answered = {span.trace_id.hex() for span in collector.spans if not span.status.code}

@@ -173,10 +173,11 @@ class RecordedProfile:
 def recorded_profiles(run: Run) -> Iterator[RecordedProfile]:
     """The profiles that have stacks, in the order in which they were first made. Raises StoreError."""
     names, files = cell_names(run.manifest.plan), dict[tuple[str, ProfileUnit], list[str]]()
-    for recording in run.profiled:
-        facts = recording.profile
+    made = [(recording.cell_id, recording.profile) for recording in run.profiled]
+    made += [pair for duet in run.sampled for pair in zip(duet.cell_ids, duet.profiles, strict=False)]
+    for cell_id, facts in made:
         if facts is not None and facts.stacks is not None and facts.samples:
-            name = f"{names[recording.cell_id]}.{_kind(facts)}"
+            name = f"{names[cell_id]}.{_kind(facts)}"
             files.setdefault((name, facts.unit), []).append(facts.stacks)
     for (name, unit), stacks in files.items():
         if run.profiles is not None:

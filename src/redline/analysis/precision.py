@@ -80,7 +80,7 @@ def precision(run: Run, results: Mapping[str, CellResult]) -> Precision | None:
     rounds, all_ = whole_rounds(run), tuple(_main(run, results))
     known = [main for main in all_ if main.half_width is not None]
     widest = max(known, key=lambda main: main.half_width or 0, default=None)
-    at_most = len({step.round for step in plan.steps})
+    at_most = plan.suite.trials  # `--more` leaves out planned rounds, and may add some beyond them
     return Precision(
         asked=asked,
         rounds=rounds,

@@ -1,7 +1,6 @@
 """The difference that an undecided comparison could have shown, and what it takes to show less. Pure."""
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from redline.model import Cell, Comparison, Finding, Frozen, Metric, Plan, Repor
 from redline.quantities import duration, percent
 from redline.stats import rounds_for, scatter_of, scatter_showing, shown_by, within_trials
 from redline.suite import expected_length_ns
+from redline.wording import as_argument
 
 
 class ShownDifference(Frozen):
@@ -146,7 +146,7 @@ class _Remedy:
         more_ns = self.round_ns * (rounds - self._rounds_made)
         if more_ns > self._bound_ns:
             return ""
-        where, auto = shlex.quote(self.folder) if self.folder else "DIR", self.plan.suite.auto
+        where, auto = as_argument(self.folder) if self.folder else "DIR", self.plan.suite.auto
         if auto is None:
             return f"`redline run --resume {where} --trials {rounds}` (about {_in_minutes(more_ns)} more)"
         # At least a minute more than the budget: a shorter one would add nothing.

@@ -13,6 +13,7 @@ from redline.model.limits import AnyReport, LimitReport
 from redline.model.side_by_side import AnswerRow, ClaimRow, Outcome, ShownAnswer, ShownRun, SideBySide
 from redline.quantities import ratio as ratio_text
 from redline.stats import ALPHA, holm_adjust
+from redline.wording import as_argument
 
 _Z = 1.959964
 """Standard errors from the middle to the end of an interval, at least: those of few trials have more."""
@@ -106,9 +107,10 @@ def _check_distinct(runs: Sequence[ShownRun]) -> None:
             second.hostname,
             second.name,
         ):
+            alone = f"redline report {as_argument(first.source)}"
             raise UsageError(
                 f"{first.source} and {second.source} are the same run",
-                hint=f"name runs of two machines or two days; this one alone: redline report {first.source}",
+                hint=f"name runs of two machines or two days; this one alone: {alone}",
             )
 
 

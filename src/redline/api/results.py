@@ -132,7 +132,7 @@ class BaseResult(ABC, Generic[R]):
         if isinstance(made, Mapping):
             write_files(made, path)
             return path
-        with as_store_error(path):
+        with as_store_error(path, begun=False):
             write_atomically(path, made if isinstance(made, bytes) else b"".join(made))
         return path
 

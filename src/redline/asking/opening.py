@@ -16,7 +16,7 @@ from redline.model.run import Kind
 from redline.quantities import parse_duration, parse_speed
 from redline.running.manifests import Source
 from redline.schema.document import Document
-from redline.wording import part
+from redline.wording import as_argument, part
 
 A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk)
 Command: TypeAlias = Callable[[], str]
@@ -62,7 +62,7 @@ def _with_recording(ask: A) -> tuple[A, list[str]]:
         return ask, []
     source = part("replay", ask.replay)
     if ask.requests is not None or ask.listed is not None:
-        command = f"redline import {ask.replay} -o LIST --times FILE"
+        command = f"redline import {as_argument(ask.replay)} -o LIST --times FILE"
         hint = f"leave out {part('requests')}; or take its times alone: {command}"
         raise UsageError(source + ": it has its own requests", hint=hint)
     if ask.scenarios:

@@ -5,6 +5,7 @@ import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from redline.asking.suites import of_search, read_suite_file
 from redline.asking.written import read_written
 from redline.defaults import ALONE
 from redline.errors import UsageError
-from redline.limits.probe_loads import FIRST_PER_S, FIRST_USERS, MOST_USERS
+from redline.limits.probe_loads import FIRST_PER_S, FIRST_USERS, MOST_USERS, lowest_per_s
 from redline.model import Load, Objective, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import did_you_mean, duration, parse_duration, parse_rate
@@ -375,8 +376,18 @@ def _trials(given: int | None) -> int:
 
 
 def _start_per_s(ask: SearchAsk, loads: Sequence[Load]) -> float | None:
-    """Return the first rate, if given; recordings and users begin as their loads say. Raises UsageError."""
-    if ask.start is None or all(load.is_replay or load.by_users for load in loads):
+    """Return the first rate, if given; recordings and users begin as their loads say.
+
+    Raises UsageError for a rate that is too low for the length of the probes.
+    """
+    rated = [load for load in loads if not (load.is_replay or load.by_users)]
+    if ask.start is None or not rated:
         return None
     with naming(part("start", ask.start)):
-        return parse_rate(ask.start)
+        first = parse_rate(ask.start)
+    shortest_ns = min(load.duration_ns for load in rated)
+    if first < (lowest := lowest_per_s(shortest_ns)):
+        message = part("start", ask.start) + f": the lowest rate of probes of {duration(shortest_ns)} is {lowest:g}/s"
+        longer = part("duration", f"{ceil(lowest / first * shortest_ns / 1e9)}s")
+        raise UsageError(message, hint=f"give longer probes ({longer}), or begin at {part('start', f'{lowest:g}')}")
+    return first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +34,7 @@ from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
 from redline.watching.machine import plan_placement
-from redline.wording import part
+from redline.wording import as_argument, part
 
 if TYPE_CHECKING:
     from redline.analysis import compare
@@ -108,7 +108,7 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         console.print(f"{waited_text(None, output.quiet.waited_s)}, in all", style="dim", soft_wrap=True)
     if output.command == "run" and outcome.undecided and outcome.undecided.names and not outcome.interrupted:
         more = f"{math.ceil(outcome.undecided.round_ns / 60e9)}m"
-        how = f"{places.own_name()} run --resume {session.store.folder} {part('more', more)}"
+        how = f"{places.own_name()} run --resume {as_argument(session.store.folder)} {part('more', more)}"
         text = f"{known_text(outcome.undecided, 0)}: {how}"
         console.print(text, soft_wrap=True, highlight=False, markup=False)
     missing = compare.not_run(stores[-1].manifest().plan) if output.fail_on else ()
@@ -152,14 +152,15 @@ def finish_resumed(
 ) -> None:
     """Resume the experiment of any kind in a folder, up to a number of trials or for a longer time."""
     view = SessionView(console, output.meter)
-    if output.more_ns:
+    if RunStore(folder).kind != "search":
         check_compares(running.stored_suite(folder), folder, output)
+    elif output.more_ns:
+        raise running.not_of_searches("more", folder)
     workplace.take_turn()
     session = running.resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, running.SearchSession):
         finish_search(session, output, view, console)
     else:
-        check_compares(running.stored_suite(folder), folder, output)
         finish(session, output, console)
 
 
@@ -182,14 +183,14 @@ def check_compares(suite: Suite, where: Path, output: Output) -> None:
 
 def _print(
     whole: RunStore,
-    parts: Iterable[RunStore],
+    parts: Sequence[RunStore],
     report: AnyReport,
     output: Output,
     console: Console,
     *,
     interrupted: bool,
 ) -> None:
-    """Print the report, the page of each part, and the command that resumes an interrupted experiment."""
+    """Print the report of the last part, the page of each, and the command that resumes an interrupted experiment."""
     try:
         if output.form:
             write_document(render.RENDERERS[output.form](report))
@@ -200,7 +201,7 @@ def _print(
                 shown[1:1] = single.besides_loads(slowest.slowest_section)(report)
             show(shown)
             if answer is not None:
-                text = f"all that was measured: {places.own_name()} report {whole.folder}"
+                text = f"all that was measured: {places.own_name()} report {as_argument(parts[-1].folder)}"
                 console.print(text, soft_wrap=True, highlight=False, markup=False)
     finally:  # even if the report cannot be printed
         output.kept.write(report, console)
@@ -210,7 +211,7 @@ def _print(
             console.print(line, soft_wrap=True, highlight=False, markup=False)
         if interrupted and output.is_kept:
             insist(console, f"interrupted; {_resumed_by(whole, output)}")
-    page = output.kept.page or (whole.folder / "report.html" if output.is_kept else None)
+    page = output.kept.page or (parts[-1].folder / "report.html" if output.is_kept else None)
     if output.opens and page is not None:
         open_page(page, console)
 
@@ -227,7 +228,7 @@ def _resumable(store: RunStore, output: Output, console: Console) -> Iterator[No
 
 
 def _resumed_by(store: RunStore, output: Output) -> str:
-    return f"resume with: {places.own_name()} {output.command} --resume {store.folder}"
+    return f"resume with: {places.own_name()} {output.command} --resume {as_argument(store.folder)}"
 
 
 def _exit(code: int) -> None:

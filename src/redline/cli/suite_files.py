@@ -26,7 +26,7 @@ from redline.schema.document import Document
 from redline.suite import referenced_files
 from redline.suite.project import Project
 from redline.suite.validate.referenced_files import with_files, with_server_files
-from redline.wording import part
+from redline.wording import as_argument, part
 
 _OUTPUT = ("output", "log", "resume", "fail_on", "form", "json", "stream", "spectrum")
 _MACHINE = ("wait_quiet", "wait", "alone", "mine", "on")
@@ -51,7 +51,8 @@ def write_suite(
     `command` is what measures it, and `differs` says what it measures otherwise.
     """
     if ask.recorded is not None:
-        hint = f"write its list and times first: redline import {ask.replay} -o requests.yaml --times times.txt"
+        imported = f"redline import {as_argument(ask.replay)} -o requests.yaml --times times.txt"
+        hint = f"write its list and times first: {imported}"
         raise UsageError(part("replay", ask.replay) + ": a suite names files of due times", hint=hint)
     if file.exists():
         raise UsageError(f"{file} exists already", hint="give another name, or remove it")

@@ -131,6 +131,7 @@ class SearchState:
             highest_per_s=MOST_USERS if by_users else Settings.highest_per_s,
             start_per_s=first,
             by_users=by_users,
+            lower="" if by_users else "for lower rates give longer probes (-d)",
             probes=self.terms.probes,
             precision=self.terms.precision,
             trials=0 if self.cell.variant.is_attached else self.terms.trials,

@@ -1,8 +1,9 @@
 """Caveats, in three lines: what limits the precision of a report, what biases it, and what was left out."""
 
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from statistics import mean, median, stdev
 
 from redline.document import format as fmt
@@ -15,6 +16,7 @@ from redline.quantities import significant
 from redline.report import dots
 from redline.report.parts import lost_name
 from redline.report.views import weighed_findings
+from redline.search.stretch import FEWEST
 from redline.suite.load_text import is_open
 
 _NAMED = 12
@@ -71,30 +73,50 @@ def _lacks_limit(cell: CellLimit) -> bool:
 def _next_search(report: LimitReport) -> str:
     """The command that goes on with a search that was cut short, or that searches where a limit may be."""
     texts: list[str] = []
-    if any(cell.ended in ("interrupted", "broken") for cell in report.cells):
-        texts.append("redline limit --resume DIR, with the directory of this report, goes on")
+    probes = [probe for cell in report.cells for probe in cell.probes]
+    if not probes or any(probe.recording for probe in probes):  # it is kept
+        resumed = "redline limit --resume DIR, with the directory of this report,"
+        texts += [f"{resumed} goes on" for cell in report.cells if cell.ended == "interrupted"]
+        broken = (cell.slug for cell in report.cells if cell.ended == "broken")
+        texts += [f"remove the last file of probes/{slug}, and {resumed} tries it again" for slug in broken]
     if report.command.startswith("redline limit "):
         ended = (cell for cell in report.cells if cell.ended in ("doomed", "exhausted"))
-        rates = (rate for cell in ended if (rate := _where_next(cell)))
-        texts += [f"{report.command} --start {significant(rate, 2)}" for rate in rates]
+        texts += [_anew(report.command, flags) for cell in ended if (flags := flags_next(cell))]
     wanting = (answer.reason for cell in report.cells for answer in cell.limits if answer.reason.startswith("about "))
     return "; ".join(dict.fromkeys((*texts, *islice(wanting, 1))))
 
 
-def _where_next(cell: CellLimit) -> float | None:
-    """The rate, or the users, to begin another search with: below all that missed, or above all that met.
+def _anew(command: str, flags: Mapping[str, str]) -> str:
+    """The command of a search with these flags in place of its own, in another directory than its own."""
+    long = {"-o": "--output", "-d": "--duration"}
+    left_out = [name for flag in ("-o", *flags) for name in (flag, long.get(flag, flag))]
+    words, kept = iter(shlex.split(command)), list[str]()
+    for word in words:
+        if word in left_out:
+            next(words, None)
+        elif word != "--open" and not any(word.startswith(f"{name}=") for name in left_out):
+            kept.append(word)
+    return shlex.join([*kept, *chain(*flags.items())])
 
-    None if unclear.
+
+def flags_next(cell: CellLimit) -> Mapping[str, str]:
+    """Where another search begins: below all that missed, or above all that met; empty if unclear.
+
+    The lowest rate of a search follows from the length of its probes.
     """
     rates = [probe.tried for probe in cell.probes if not probe.is_void]
-    errors = any(probe.errors for probe in cell.probes)
     if not rates or cell.stretch is not None:
-        return None
+        return {}
     if all(answer.passed is None and answer.met_at is None for answer in cell.limits):
-        return None if errors else min(rates) / _FARTHER
+        least, lasts_s = min(rates) / _FARTHER, max(probe.seconds for probe in cell.probes)
+        if any(probe.errors for probe in cell.probes) or (cell.by_users and least < 1):
+            return {}
+        if not cell.by_users and least * lasts_s < FEWEST:
+            return {"-d": f"{round(_FARTHER * lasts_s)}s"}
+        return {"--start": significant(least, 2)}
     if all(answer.failed is None and answer.missed_at is None for answer in cell.limits):
-        return max(rates) * _FARTHER
-    return None
+        return {"--start": significant(max(rates) * _FARTHER, 2)}
+    return {}
 
 
 def _spoilt(report: LimitReport) -> str:

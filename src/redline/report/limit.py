@@ -34,7 +34,7 @@ from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitReport, Li
 from redline.quantities import duration, percent, rate, significant, users
 from redline.report.answer import limit_answer
 from redline.report.by_request import searched_tables
-from redline.report.doubt import limit_caveats
+from redline.report.doubt import flags_next, limit_caveats
 from redline.report.limit_plots import band_colour, known_percentiles, payload
 from redline.report.limit_probes import failures_lines, probes_table, rate_text
 from redline.report.limit_ratios import ratio_section
@@ -308,11 +308,12 @@ def ending_text(cell: CellLimit) -> str:
             everywhere = any(limit.failed is None for limit in cell.limits)
             begin = "another" if nowhere == everywhere else "a lower" if nowhere else "a higher"
             what = "number of users" if cell.by_users else "rate" if cell.stretch is None else "speed"
+            begin = "give longer probes (-d)" if "-d" in flags_next(cell) else f"begin at {begin} {what} (--start)"
             if cell.left_out:
                 probes = fmt.count(len(cell.probes), "probe")
-                return f"no limit: the time was over after {probes}; give more, or begin at {begin} {what} (--start)"
+                return f"no limit: the time was over after {probes}; give more, or {begin}"
             used = f"all {sum(probe.phase != 'curve' for probe in cell.probes)} probes are used up"
-            return f"no limit: {used}; begin at {begin} {what} (--start), or allow more (--probes)"
+            return f"no limit: {used}; {begin}, or allow more (--probes)"
         case "broken":
             return f"broken: {cell.reason}; this is what was known by then"
         case "interrupted":

@@ -5,13 +5,12 @@ a killed search was measuring is measured again.
 """
 
 import math
+import os
 import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
-
-from pydantic import ValidationError
 
 from redline.errors import (
     BuildError,
@@ -19,8 +18,6 @@ from redline.errors import (
     LaunchError,
     NotStoredError,
     RedlineError,
-    StoreError,
-    TakenError,
     UsageError,
 )
 from redline.files import as_store_error, write_atomically
@@ -31,11 +28,10 @@ from redline.model.catalogue import Revision
 from redline.running.assembly import Workbench
 from redline.running.manifests import Source
 from redline.running.session import RunSession, SessionListener, build_all
-from redline.storage.runs import RunStore
+from redline.storage.reading import read_stored
+from redline.storage.runs import BISECTION, RunStore
 from redline.suite.planning import is_mix
 from redline.wording import part
-
-STATE = "bisect.json"
 
 
 class CommitMeasurement(Protocol):
@@ -64,33 +60,24 @@ class BisectStore:
     @property
     def exists(self) -> bool:
         """Whether it holds a search."""
-        return (self.folder / STATE).is_file()
+        return (self.folder / BISECTION).is_file()
 
     def check_free(self) -> None:
         """Raise StoreError unless a new search can be kept here."""
-        if self.exists:
-            hint = (
-                f"resume it with: redline bisect --resume {self.folder}; or choose another with {part('keep', 'DIR')}"
-            )
-            raise TakenError(f"{self.folder} already holds a bisection", hint=hint)
         RunStore(self.folder).check_free()
 
     def read(self) -> Bisection:
         """Return what is stored. Raises StoreError."""
-        file = self.folder / STATE
-        try:
-            return Bisection.model_validate_json(file.read_bytes())
-        except FileNotFoundError:
+        if not os.path.lexists(file := self.folder / BISECTION):
             message, hint = f"{self.folder} holds no bisection", "name a directory that `redline bisect` made"
-            raise NotStoredError(message, hint=hint) from None
-        except (OSError, ValidationError) as error:
-            raise StoreError(f"{file} cannot be read: {error}", hint="it is damaged: begin again") from None
+            raise NotStoredError(message, hint=hint)
+        return read_stored(file, Bisection, f"begin again with another {part('keep', 'DIR')}")
 
     def write(self, told: Bisection) -> None:
         """Store what is known, at once or not at all. Raises StoreError."""
         with as_store_error(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.folder / STATE, told.json_bytes(indent=2) + b"\n")
+            write_atomically(self.folder / BISECTION, told.json_bytes(indent=2) + b"\n")
             write_atomically(self.folder / "bisect.log", told.log.encode(errors="surrogateescape"))
 
     def step(self, number: int, commit: BisectedCommit) -> Path:

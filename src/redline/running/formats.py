@@ -17,6 +17,7 @@ from redline.model.limits import AnyReport
 from redline.ports import Renderer
 from redline.render.formats import FORMATS, ResultFormat
 from redline.storage.runs import RunStore
+from redline.wording import as_argument
 
 GROUP = "redline.renderers"
 PAGE = "docs/guide/own-formats.md"
@@ -78,7 +79,7 @@ def only_document(form: ResultFormat, made: Rendered, source: Path) -> Iterable[
     whole = f"; or all to one log: --format {form.log}" if form.log else ""
     raise UsageError(
         f"{source} has {len(files)} {form.holds}s{alone}, and a {form.name} file holds a single {form.holds}",
-        hint=f"write them to files: redline report {source} --format {form.name} -o DIR{whole}",
+        hint=f"write them to files: redline report {as_argument(source)} --format {form.name} -o DIR{whole}",
     )
 
 

@@ -100,7 +100,7 @@ class SearchSession:
 
         `began_s`: when the time of the search began, by the monotonic clock, if before; builds take none of it.
         """
-        store = RunStore(folder)
+        store = RunStore(folder, is_kept=is_kept)
         store.check_free()
         builds_s = time.monotonic()
         built = build_all(asked.suite, bench.tools.launcher, listener)
@@ -299,6 +299,10 @@ def resume(
         return RunSession.resume(folder, bench_for, listener, trials, budget_ns)
     asked = "trials" if trials is not None else "budget" if budget_ns is not None else ""
     if asked:
-        message = f"{folder} holds a search, which takes no " + part(asked)
-        raise UsageError(message, hint=f"leave out {part(asked)}")
+        raise not_of_searches(asked, folder)
     return SearchSession.resume(folder, bench_for, listener)
+
+
+def not_of_searches(asked: str, folder: Path) -> UsageError:
+    """The error of a part that is for runs, where a folder holds a search."""
+    return UsageError(f"{folder} holds a search, which takes no " + part(asked), hint=f"leave out {part(asked)}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from redline import analysis, running
-from redline.errors import RedlineError, TakenError, UsageError
+from redline.errors import RedlineError, UsageError
 from redline.lazily import LateModule, late
 from redline.model import (
     Cell,
@@ -51,7 +51,7 @@ from redline.suite import (
     with_rounds,
     without_profiles,
 )
-from redline.wording import part
+from redline.wording import as_argument, part
 
 if TYPE_CHECKING:
     from redline.analysis import results, unanswered, undecided
@@ -130,9 +130,6 @@ class RunSession:
         """Build the servers, and write the manifest of the run's first part. Raises RedlineError."""
         store, first = RunStore(folder), capacity_store(folder)
         store.check_free()
-        if first.exists:
-            hint = f"resume it with: redline run --resume {folder}; or choose another with {part('keep', 'DIR')}"
-            raise TakenError(f"{folder} already holds a run", hint=hint)
         built = build_all(suite, bench.tools.launcher, listener, tells=False)
         unavailable = built.unavailable
         if capacity_loads(suite):
@@ -194,13 +191,13 @@ class RunSession:
         Raises DriveError if a comparison within a budget ends without an answer: a start failed, or too little
         was measured.
         """
-        first = capacity_store(self.store.folder)
+        self.store.is_kept, first = is_kept, capacity_store(self.store.folder)
         shown: list[tuple[RunStore, Report]] = []
         if first.exists:
             planned = self.store.exists
             if not planned:
                 self.listener.part(1, first)
-            interrupted = not planned and self._measure(first, quiet, is_kept=is_kept)
+            interrupted = not planned and self._measure(first, quiet)
             shown.append((first, running.write_run_views(first)))
             if interrupted:
                 return SessionEnd(tuple(shown), interrupted)
@@ -209,18 +206,16 @@ class RunSession:
             self.listener.part(2, self.store)
         if self.store.manifest().same is not None:
             return SessionEnd(((self.store, running.write_run_views(self.store, is_kept=is_kept)),), interrupted=False)
-        interrupted = self._measure(self.store, quiet, is_kept=is_kept)
+        interrupted = self._measure(self.store, quiet)
         report, run = running.write_run_views(self.store, is_kept=is_kept), self.store.run()
         if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered.unanswered(run, report)):
             raise error
         known = undecided.what_is_undecided(run.manifest.plan, report)
         if more_ns and not interrupted:
-            report, interrupted, known = self._go_on(report, more_ns, quiet, is_kept=is_kept)
+            report, interrupted, known = self._go_on(report, more_ns, quiet)
         return SessionEnd((*shown, (self.store, report)), interrupted, known)
 
-    def _go_on(
-        self, report: Report, more_ns: int, quiet: Quiet | None, *, is_kept: bool
-    ) -> tuple[Report, bool, Undecided]:
+    def _go_on(self, report: Report, more_ns: int, quiet: Quiet | None) -> tuple[Report, bool, Undecided]:
         """Make rounds of what is not sure until the time is over. Returns whether that was interrupted.
 
         Each round is planned when it begins and stored at once, so a session that is cut off can be resumed. `pace` is
@@ -238,8 +233,8 @@ class RunSession:
             with self.store.locked():
                 self.store.forget_enough()
                 self.store.extend(with_further_starts(plan, self.store.positions(), groups, grown_ns))
-            grown_ns, interrupted = 0, self._measure(self.store, quiet, is_kept=is_kept, decides=False)
-            report = running.write_run_views(self.store, is_kept=is_kept)
+            grown_ns, interrupted = 0, self._measure(self.store, quiet, decides=False)
+            report = running.write_run_views(self.store, is_kept=self.store.is_kept)
             took_ns = time.monotonic_ns() - _waited_ns(quiet) - began_ns
             left_ns, pace = left_ns - took_ns, max(1.0, took_ns / expected_starts_ns(plan, groups))
 
@@ -252,10 +247,15 @@ class RunSession:
         for skipped in plan.skipped:
             if skipped.slug not in known:
                 self.listener.skipped(skipped)
-        check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
+        capacity = as_argument(first.folder)
+        hint = f"see why: redline report {capacity}"
+        if suite.auto is None:
+            hint += f"; add trials to it: redline run --resume {capacity} {part('trials', 2 * suite.trials)}"
+        check_left(plan, "run", hint)
         begun = run.manifest
         source = Source(begun.command, begun.suite_file, begun.suite_text, begun.kind)
-        self.store.create(new_manifest(self.store.folder.resolve().name, source, plan, self.bench))
+        manifest = new_manifest(self.store.folder.resolve().name, source, plan, self.bench)
+        self.store.create(manifest.of_range(begun.touched))
 
     def _calibrate(self, store: RunStore, plan: Plan) -> None:
         """Compare pairs of hosts, if there are several and they were not compared before."""
@@ -265,7 +265,7 @@ class RunSession:
                 hosts_by_name().calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration")
             )
 
-    def _measure(self, store: RunStore, quiet: Quiet | None, *, is_kept: bool, decides: bool = True) -> bool:
+    def _measure(self, store: RunStore, quiet: Quiet | None, *, decides: bool = True) -> bool:
         """Run the rest of the plan, which may end early if it `decides`. Returns whether it was interrupted."""
         leave_cores(self.bench)
         with store.locked():
@@ -281,7 +281,7 @@ class RunSession:
                 before: Callable[[], None] = (
                     _at_once if quiet is None else partial(quiet.wait, listener.waiting, listener.waited)
                 )
-                executor = self.bench.executor(plan, store, listener, log_is_kept=is_kept, before=before)
+                executor = self.bench.executor(plan, store, listener, log_is_kept=store.is_kept, before=before)
                 try:
                     self._calibrate(store, plan)
                     run_trials(plan, store, executor, listener, decide)
@@ -355,13 +355,12 @@ def extend(store: RunStore, trials: int) -> None:
 
     Raises UsageError if a run already has that many, ends by itself, or has rates that are not known yet.
     """
-    if not store.exists:
-        raise UsageError(
-            f"{store.folder} has been measured no further than its capacity: it has no trials to add to",
-            hint=f"resume it without {part('trials')} first",
-        )
+    _check_planned(store, "trials")
     with store.locked():
         plan = store.manifest().plan
+        if plan.suite.auto is not None and plan.suite.auto.precision is None:
+            longer = f"redline ab --resume {as_argument(store.folder)} {part('budget', 'TIME')}"
+            raise UsageError(f"{store.folder} ends by itself when its time is over", hint=f"give it more: {longer}")
         if plan.suite.auto is not None:
             raise UsageError(
                 f"{store.folder} ends by itself when its comparisons are precise enough",
@@ -378,11 +377,16 @@ def extend(store: RunStore, trials: int) -> None:
 
 def extend_budget(store: RunStore, budget_ns: int) -> None:
     """Give a stored comparison a longer budget. Raises UsageError if it has no budget, or this adds no round."""
+    _check_planned(store, "budget")
     with store.locked():
         plan = store.manifest().plan
         auto, asked = plan.suite.auto, part("budget")
-        if auto is None or auto.budget_ns is None or auto.precision is not None:
-            raise UsageError(asked + f": {store.folder} has no time to fill", hint=f"add rounds with {part('trials')}")
+        if auto is None:
+            more = f"redline run --resume {as_argument(store.folder)} {part('trials', 2 * plan.suite.trials)}"
+            raise UsageError(asked + f": {store.folder} has no time to fill", hint=f"add rounds with: {more}")
+        if auto.budget_ns is None or auto.precision is not None:
+            hint = f"leave out {asked}: it ends by itself when its comparisons are precise enough"
+            raise UsageError(asked + f": {store.folder} has no time to fill", hint=hint)
         if len({step.round for step in plan.steps}) == 1 == auto.at_least:
             hint = f"leave out {asked}, or compare them anew"
             raise UsageError(asked + ": servers behind URLs have one start, whose length is planned", hint=hint)
@@ -394,6 +398,15 @@ def extend_budget(store: RunStore, budget_ns: int) -> None:
             raise UsageError(message, hint=f"leave out {asked}, or give more: {more}")
         store.forget_enough()
         store.extend(with_budget(plan, budget_ns))
+
+
+def _check_planned(store: RunStore, asked: str) -> None:
+    """Raise UsageError for a run with nothing to add to, since only its capacity was planned."""
+    if not store.exists:
+        raise UsageError(
+            f"{store.folder} has been measured no further than its capacity: it has no trials to add to",
+            hint=f"resume it without {part(asked)} first",
+        )
 
 
 def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> None:

@@ -20,9 +20,10 @@ def run_report(store: RunStore, *, keeps: bool = True) -> Report:
 
 
 def search_report(store: RunStore) -> LimitReport:
-    """Judge a stored search. Raises StoreError."""
+    """Judge a stored search. Raises StoreError, also where a folder of its probes is gone."""
     from redline.limits.report import limit_report  # noqa: PLC0415 - runs need nothing of searches
 
+    store.check_parts()
     manifest, made, unread = store.manifest(), {}, list[str]()
     for cell in manifest.plan.cells.values():
         made[cell.id], damaged = store.probes_said(cell)

@@ -8,7 +8,7 @@ from pathlib import Path
 from redline.errors import StoreError, UsageError
 from redline.files import as_store_error
 from redline.model.history import LeftOut
-from redline.storage.runs import RunStore, capacity_store
+from redline.storage.runs import BISECTION, RunStore, capacity_store
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _followed(folder: Path) -> list[Path]:
 
 def _is_bisection(folder: Path) -> bool:
     try:
-        return (folder / "bisect.json").is_file() or any((folder / "steps").glob("0001-*"))
+        return (folder / BISECTION).is_file() or any((folder / "steps").glob("0001-*"))
     except PermissionError:
         return False  # who looks into it says so
 

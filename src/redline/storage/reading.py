@@ -20,8 +20,12 @@ from redline.model.recording import Failure
 from redline.model.run import Kind
 from redline.model.search import ProbeRecording
 from redline.storage.earlier import Raw
+from redline.wording import as_argument
 
 T = TypeVar("T", bound=Frozen)
+MANIFEST = "run.json"
+CAPACITY = "capacity"
+"""The folder of the capacity in the directory of a run that has two parts."""
 MOST_BYTES = 256 << 20
 """The longest file that is read: hundreds of times the recording of an hour."""
 _LARGE, _EXPONENT, _TWENTY_DIGITS = re.compile(rb"9[2-9]\d{17}"), re.compile(rb"e\+?0+,"), b"0" * 20
@@ -31,7 +35,6 @@ of several."""
 _ALIKE = {"0123456789": "0", "eE": "e", "+": "+", " \t\n\r\f\v,]}": ","}
 _SIGNS = bytes(next((ord(sign) for alike, sign in _ALIKE.items() if chr(byte) in alike), 0) for byte in range(256))
 """Digits, exponents and what ends a number as one sign each, for fewer false beginnings."""
-_AGAIN_BY_RESUME = "move it away, and --resume makes it again"
 _LARGEST = 1 << 63
 """Nanoseconds up to the year 2262, and more than any counter reaches."""
 
@@ -74,12 +77,13 @@ def _larger(value: object, place: str) -> str:
 def read_stored(
     file: Path,
     kind: type[T],
-    without_it: str = _AGAIN_BY_RESUME,
+    without_it: str = "",
     todays: Callable[[Raw], Raw] | None = None,
 ) -> T:
     """Read a file of a run directory. Raises StoreError, naming the file, if it cannot be read.
 
-    `without_it` is a hint for a damaged file. `todays` makes today's form of what an earlier version stored.
+    `without_it` is a hint for a damaged file; by default it says what makes it again. `todays` makes today's
+    form of what an earlier version stored.
     """
     return stored_in(content_of(file), file, kind, without_it, todays)
 
@@ -97,10 +101,11 @@ def stored_in(
     content: bytes,
     file: Path,
     kind: type[T],
-    without_it: str = _AGAIN_BY_RESUME,
+    without_it: str = "",
     todays: Callable[[Raw], Raw] | None = None,
 ) -> T:
     """What these bytes of a file hold, as `read_stored` reads it."""
+    without_it = without_it or _made_again_by(file)
     if large := too_large(content):
         raise StoreError(f"{file}: {large}", hint=f"it is damaged: {without_it}")
     try:
@@ -130,7 +135,7 @@ def trial_of(file: Path, planned: PlannedTrial, content: bytes | None = None) ->
     except StoreError as error:
         return _lost_trial(planned, error.message, error.hint)
     if (recording.position, recording.cell_id) != (planned.position, planned.cell_id):
-        return _lost_trial(planned, f"{file} holds the recording of another trial, {recording.position}", _ANOTHER)
+        return _lost_trial(planned, f"{file} holds the recording of another trial, {recording.position}", _moved(file))
     return recording
 
 
@@ -141,9 +146,9 @@ def duet_of(file: Path, planned: PlannedDuet) -> DuetRecording:
     except StoreError as error:
         return _lost_duet(planned, error.message, error.hint)
     if (recording.position, recording.cell_ids[:-1]) != (planned.position, planned.cell_ids):
-        return _lost_duet(planned, f"{file} holds the recording of another duet, {recording.position}", _ANOTHER)
+        return _lost_duet(planned, f"{file} holds the recording of another duet, {recording.position}", _moved(file))
     if why := _impossible(recording):
-        return _lost_duet(planned, f"{file}: {why}", _AGAIN)
+        return _lost_duet(planned, f"{file}: {why}", f"it is damaged: {_made_again_by(file)}")
     return recording
 
 
@@ -151,12 +156,22 @@ def probe_of(file: Path, cell: Cell) -> ProbeRecording:
     """The recording of a load of the search on a cell. Raises StoreError, naming the file, if it is not that."""
     made = read_stored(file, ProbeRecording)
     if (made.recording.position, made.recording.cell_id) != (int(file.stem), cell.id):
-        raise StoreError(f"{file} holds the recording of another load, {made.recording.position}", hint=_ANOTHER)
+        raise StoreError(f"{file} holds the recording of another load, {made.recording.position}", hint=_moved(file))
     return made
 
 
-_AGAIN = "it is damaged: move it away, and --resume measures it again"
-_ANOTHER = "it was copied or renamed: move it away, and --resume measures the right one"
+def _moved(file: Path) -> str:
+    return f"it was copied or renamed: {_made_again_by(file)}"
+
+
+def _made_again_by(file: Path) -> str:
+    """What makes a file again that is of no use: a load is not resumed, and a capacity by the name of its own."""
+    folder = next((folder for folder in file.parents if (folder / MANIFEST).is_file()), file.parent)
+    with contextlib.suppress(OSError, ValidationError):
+        if stamped(folder / MANIFEST) == "load":
+            return "make the load again"
+    resumed = f"redline run --resume {as_argument(folder)}" if folder.name == CAPACITY else "--resume"
+    return f"move it away, and {resumed} makes it again"
 
 
 def _impossible(recording: DuetRecording) -> str:

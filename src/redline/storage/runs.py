@@ -25,7 +25,6 @@ import fcntl
 import glob
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -55,15 +54,17 @@ from redline.model.run import Kind
 from redline.model.search import ProbeRecording
 from redline.render.formats import FILE_ENDINGS
 from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, todays_manifest
-from redline.storage.reading import duet_of, probe_of, read_stored, stamped, stored_json, trial_of
+from redline.storage.reading import CAPACITY, MANIFEST, duet_of, probe_of, read_stored, stamped, stored_json, trial_of
 from redline.suite.loading import load_libraries
-from redline.wording import part
+from redline.wording import as_argument, part
 
 U = TypeVar("U")
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
 _PROBE = re.compile(r"^\d{4,}\.json$")
-_COMMANDS: Mapping[Kind, str] = {"run": "run", "comparison": "ab", "search": "limit", "load": "load"}
-"""The command that makes a directory of each kind."""
+_COMMANDS = {"run": "run", "comparison": "ab", "search": "limit", "bisection": "bisect"}
+"""The command that resumes a directory of each kind; a load is not resumed."""
+BISECTION = "bisect.json"
+"""The file of a bisection, in a directory that holds no run itself."""
 VIEW = "results.json"
 """The view that a directory of any kind has, with the whole report."""
 _MEASURED = ("recordings", "duets", "profiles", "sampled", "probes")
@@ -73,10 +74,12 @@ _MEASURED = ("recordings", "duets", "profiles", "sampled", "probes")
 class RunStore:
     """A directory of any kind. One process may hold it for writing at a time: see `locked`."""
 
-    manifest_file: ClassVar[str] = "run.json"
+    manifest_file: ClassVar[str] = MANIFEST
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_kept: bool = True) -> None:
         self.folder = folder
+        self.is_kept = is_kept
+        """Whether it outlives the command."""
 
     @property
     def exists(self) -> bool:
@@ -97,15 +100,20 @@ class RunStore:
         except (OSError, ValidationError):
             return "run"
 
-    def check_free(self) -> None:
-        """Raise StoreError unless a new run can be kept here, UsageError for a file's name. Leaves nothing behind."""
+    def check_free(self, *, has_capacity: bool = False) -> None:
+        """Raise StoreError unless a new run can be kept here, UsageError for a file's name. Leaves nothing behind.
+
+        With `has_capacity`, the capacity of the run may have been measured here.
+        """
         if self.folder.suffix.lower() in FILE_ENDINGS and not self.folder.is_dir():
             place = part("keep", str(self.folder))
-            hint = f"keep them in one, then write the file: redline report DIR -o {shlex.quote(str(self.folder))}"
+            hint = f"keep them in one, then write the file: redline report DIR -o {as_argument(self.folder)}"
             raise UsageError(place + ": results are kept in a directory, and this is a file's name", hint=hint)
-        if self.exists:
-            kind, other = self.kind, f"choose another with {part('keep', 'DIR')}"
-            hint = other if kind == "load" else f"resume it with: {resuming(self.folder, kind)}; or {other}"
+        is_bisection = (self.folder / BISECTION).is_file()
+        if self.exists or is_bisection or (capacity_store(self.folder).exists and not has_capacity):
+            kind, other = "bisection" if is_bisection else self.kind, f"choose another with {part('keep', 'DIR')}"
+            resumed = f"redline {_COMMANDS.get(kind)} --resume {as_argument(self.folder)}"
+            hint = f"resume it with: {resumed}; or {other}" if kind in _COMMANDS else other
             raise TakenError(f"{self.folder} already holds a {kind}", hint=hint)
         if self._measured:
             message = f"{self.folder} already holds {self._measured} recordings of an unknown origin"
@@ -120,9 +128,13 @@ class RunStore:
     def create_folder(self, name: str) -> Path:
         """Create a folder in the directory unless it exists. Raises StoreError."""
         folder = self.folder / name
-        with as_store_error(folder, begun=self.exists):
+        with as_store_error(folder, begun=self._can_go_on):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    @property
+    def _can_go_on(self) -> bool:
+        return self.is_kept and self.exists
 
     @property
     def _measured(self) -> int:
@@ -158,7 +170,7 @@ class RunStore:
     def write_pieces(self, name: str, pieces: Iterable[bytes]) -> Path:
         """The same with pieces that are made one by one."""
         file = self.folder / name
-        with as_store_error(file, begun=self.exists):
+        with as_store_error(file, begun=self._can_go_on):
             write_pieces_atomically(file, pieces)
         return file
 
@@ -246,7 +258,7 @@ class RunStore:
 
         `kept` are the files that the suite names beside itself, by name.
         """
-        self.check_free()
+        self.check_free(has_capacity=True)
         for name in ("logs", *_parts(manifest)):
             self.create_folder(name)
         if manifest.suite_text:
@@ -435,7 +447,7 @@ def _catalogues_of(plan: Plan) -> tuple[Path, ...]:
 
 def capacity_store(folder: Path) -> RunStore:
     """The directory of the capacity, the first part of a run with two parts."""
-    return RunStore(folder / "capacity")
+    return RunStore(folder / CAPACITY)
 
 
 def _stem(position: int, slug: str) -> str:
@@ -449,8 +461,3 @@ def _if_readable(read: Callable[[], U], unread: list[str], otherwise: U) -> U:
     except StoreError as error:
         unread.append(error.message)
         return otherwise
-
-
-def resuming(folder: Path, kind: Kind) -> str:
-    """The command that resumes a directory of this kind."""
-    return f"redline {_COMMANDS[kind]} --resume {folder}"

@@ -26,7 +26,10 @@ from redline.storage.runs import VIEW, RunStore, capacity_store
 
 _DIGITS = 16
 """Hex digits of a key: enough that no two directories share one."""
-_PARTS = ("", "run.json", "enough.json", VIEW, "recordings", "duets", "profiles", "capacity", "capacity/run.json")
+_PARTS = (
+    *("", "run.json", "enough.json", VIEW, "recordings", "duets", "profiles", "sampled"),
+    *("capacity", "capacity/run.json"),
+)
 
 
 class _SuiteGlance(BaseModel):
@@ -39,6 +42,7 @@ class _PlanGlance(BaseModel):
     trials: list[object] = []
     duets: list[object] = []
     profiled: list[object] = []
+    sampled: list[object] = []
 
 
 class Glance(BaseModel):
@@ -202,7 +206,7 @@ def _progress(place: StoredPlace, glance: Glance) -> Answered:
         text = f"{fmt.count(done, text)} so far"
     else:
         done = len(place.store.positions())
-        planned = len(plan.trials) + len(plan.duets) + len(plan.profiled)
+        planned = sum(map(len, (plan.trials, plan.duets, plan.profiled, plan.sampled)))
         known = plan.suite.auto is None
         text = f"{done:,} of {fmt.count(planned, 'recording')}" if known else f"{fmt.count(done, 'recording')} so far"
     ended = "" if place.going else ", not judged: see its page"

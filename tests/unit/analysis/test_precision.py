@@ -63,6 +63,17 @@ def test_a_run_that_grows_is_judged_alike_and_each_trial_once(monkeypatch: pytes
     assert sorted(seen) == [recording.position for recording in run.recordings]
 
 
+@pytest.mark.parametrize(("rounds", "said"), [(6, "6 rounds: "), (8, "8 rounds, the most that were allowed: ")])
+def test_the_rounds_that_are_planned_are_not_those_that_are_allowed(rounds: int, said: str) -> None:
+    auto = AutoTrials(precision=0.01, at_least=3)
+    run = deciding(simulated_run(trials=rounds, loads=(SATURATE,), trial_effect=0.05), auto)
+    plan = run.manifest.plan
+    found = precision(run.model_copy(update={"manifest": run.manifest.with_plan(plan.of_suite(plan.suite.lasting(8)))}))
+    assert found is not None
+    assert found.at_most == 8
+    assert precision_text(found).startswith(said)
+
+
 def test_a_noisy_machine_goes_on_and_says_how_far_it_came() -> None:
     run = deciding(
         simulated_run(trials=6, loads=(SATURATE,), trial_effect=0.05), AutoTrials(precision=0.01, at_least=3)

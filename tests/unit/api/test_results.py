@@ -312,7 +312,7 @@ def test_a_result_that_cannot_be_saved_says_why(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no format htm") as refused:
         result.save(tmp_path / "report.pdf", form="htm")
     assert refused.value.hint == "did you mean `html`?"
-    with pytest.raises(StoreError, match="No such file or directory"):
+    with pytest.raises(StoreError, match="there is no folder"):
         result.save(tmp_path / "gone" / "report.html")
     assert list(tmp_path.iterdir()) == []
     assert issubclass(NotKnownError, RedlineError)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from redline.cli.contracts import JudgeResult
 from redline.errors import StoreError, UsageError
 from redline.model import Finding, FindingKind, Grade, Report, Run
 from redline.running.views import write_run_views
-from redline.storage.runs import RunStore
+from redline.storage.runs import RunStore, capacity_store
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import compared_run
 from tests.fakes.compared_runs import two_compared
@@ -146,3 +147,15 @@ def reported(run: Run, change: Callable[[Finding], Finding]) -> Report:
     made = build_report(run)
     cells = [cell.model_copy(update={"findings": tuple(map(change, cell.findings))}) for cell in made.cells]
     return made.model_copy(update={"cells": tuple(cells)})
+
+
+@pytest.mark.parametrize("going", [True, False])
+def test_a_run_whose_capacity_is_being_measured_is_not_resumed(tmp_path: Path, *, going: bool) -> None:
+    first = capacity_store(tmp_path / "run")
+    first.create(simulated_run(trials=1).manifest)
+    with first.locked() if going else nullcontext():
+        error = redline(tmp_path / "run").exception
+    assert isinstance(error, StoreError)
+    assert ("is being measured" in error.message) == going
+    assert ("--resume" in error.hint) == (not going)
+    assert f"report {first.folder}" in error.hint

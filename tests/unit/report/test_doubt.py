@@ -1,8 +1,11 @@
 """The caveats of a report are three lines."""
 
+import pytest
+
 from redline.analysis import build_report
 from redline.document.blocks import Prose, Section
 from redline.model import Grade, Report, Verdict
+from redline.model.limits import CellLimit, LimitReport
 from redline.report.doubt import caveats_section, limit_caveats
 from tests.fakes import limits, reports
 from tests.fakes.compared import compared_run
@@ -100,12 +103,53 @@ def test_what_else_measured_is_named_also_by_a_note() -> None:
     assert lines_of(section)[-1] == f"What else measured: {message}"
 
 
+def kept(report: LimitReport) -> LimitReport:
+    """The report of a search whose recordings are kept."""
+    cells = list[CellLimit]()
+    for cell in report.cells:
+        probes = tuple(probe.model_copy(update={"recording": "probes/x/0001.json"}) for probe in cell.probes)
+        cells.append(cell.model_copy(update={"probes": probes}))
+    return report.model_copy(update={"cells": tuple(cells)})
+
+
 def test_a_search_has_the_three_lines_too() -> None:
-    limits_, biases, left_out, further = lines_of(next(limit_caveats(limits.by_hand())))
+    limits_, biases, left_out, further = lines_of(next(limit_caveats(kept(limits.by_hand()))))
     assert limits_.startswith("What limits precision: ")
     assert biases.startswith("What biases, and which way: ")
     assert " of 5 probes, of which nothing is known of the server; no limit of go.nethttp" in left_out
-    assert further == "What to do next: redline limit --resume DIR, with the directory of this report, goes on"
+    assert further == f"What to do next: {RESUMED} goes on"
+
+
+RESUMED = "redline limit --resume DIR, with the directory of this report,"
+
+
+def test_a_search_that_is_not_kept_is_not_resumed() -> None:
+    assert all("--resume" not in each for each in lines_of(next(limit_caveats(limits.by_hand()))))
+
+
+def test_a_server_that_could_not_be_searched_is_tried_again_without_its_last_file() -> None:
+    report = kept(limits.by_hand())
+    cells = tuple(cell.model_copy(update={"ended": "broken"}) for cell in report.cells[:1])
+    *_, further = lines_of(next(limit_caveats(report.model_copy(update={"cells": cells}))))
+    assert further == f"What to do next: remove the last file of probes/rust.hyper+http2, and {RESUMED} tries it again"
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds", "says"),
+    [
+        ("'./a b' -o out --open --start 500 -m 'a b'", 20.0, "'./a b' -m 'a b' --start 12"),
+        ("URL --output=out --start=500 -d 20s", 20.0, "URL -d 20s --start 12"),
+        ("URL -d 2s --start 500", 2.0, "URL --start 500 -d 8s"),
+        ("URL --duration=2s", 2.0, "URL -d 8s"),
+    ],
+)
+def test_another_search_begins_where_it_may_find_a_limit_and_is_kept_elsewhere(
+    given: str, seconds: float, says: str
+) -> None:
+    doomed = limits.doomed()
+    probes = tuple(probe.model_copy(update={"seconds": seconds}) for probe in doomed.probes)
+    report = limits.report(doomed.model_copy(update={"probes": probes}), command=f"redline limit {given}")
+    assert lines_of(next(limit_caveats(report)))[-1] == f"What to do next: redline limit {says}"
 
 
 def test_a_search_without_a_limit_counts_none_and_says_where_to_look() -> None:
@@ -115,7 +159,7 @@ def test_a_search_without_a_limit_counts_none_and_says_where_to_look() -> None:
     lines = lines_of(next(limit_caveats(limits.report(doomed, command=command))))
     assert lines[0] == "What limits precision: nothing was found"
     assert "no limit of clojure.ring" in lines[2]
-    assert lines[3] == f"What to do next: {command} --start 12"
+    assert lines[3] == f"What to do next: {command} -d 8s"
     both = lines_of(next(limit_caveats(limits.report(limits.busy(), doomed))))
     assert "2 of 2 limits wider than the goal" in both[0]
     assert not any(

@@ -248,9 +248,12 @@ def test_a_directory_that_holds_another_or_a_damaged_search(tmp_path: Path) -> N
     searched(tmp_path, begun(2), Lab([0.0, 0.05]))
     with pytest.raises(StoreError, match="already holds a bisection"):
         store.check_free()
-    (tmp_path / "kept" / "bisect.json").write_text("{}")
-    with pytest.raises(RedlineError, match="cannot be read"):
-        store.read()
+    for content, says in (("", " is empty"), ("{", " is cut off: "), ("{}", ": command: Field required")):
+        (tmp_path / "kept" / "bisect.json").write_text(content)
+        with pytest.raises(StoreError) as raised:
+            store.read()
+        assert raised.value.message.partition("bisect.json")[2].startswith(says)
+        assert "begin again with another -o DIR" in raised.value.hint
 
 
 def test_the_table_leaves_out_what_is_not_likely(tmp_path: Path) -> None:
@@ -278,7 +281,7 @@ def test_a_damaged_search_is_one_message(tmp_path: Path, old: str, new: str) -> 
     searched(tmp_path, begun(4), Lab([0.0, 0.1, 0.1, 0.1]))
     file = tmp_path / "kept" / "bisect.json"
     file.write_text(file.read_text().replace(old, new, 1))
-    with pytest.raises(StoreError, match=r"bisect\.json cannot be read"):
+    with pytest.raises(StoreError, match=r"bisect\.json: commits"):
         store.read()
 
 

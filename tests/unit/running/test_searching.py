@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from redline.errors import UsageError
+from redline.errors import TakenError, UsageError
 from redline.model import Manifest
 from redline.running.searching import SearchSession, resume
 from redline.running.session import RunSession
 from redline.storage.runs import RunStore
-from redline.storage.runs import resuming as command_for
 from tests.fakes.compared import compared_run
 from tests.fakes.recordings import simulated_run
 from tests.fakes.searched import bench_in
@@ -50,7 +49,8 @@ def test_a_search_gets_neither_trials_nor_time(tmp_path: Path) -> None:
 
 def test_a_directory_names_its_kind_and_the_command_that_goes_on(store: RunStore) -> None:
     command = {"run": "run", "comparison": "ab", "search": "limit"}[store.kind]
-    assert command_for(store.folder, store.kind) == f"redline {command} --resume {store.folder}"
+    with pytest.raises(TakenError, match=f"redline {command} --resume {store.folder};"):
+        store.check_free()
 
 
 def no_bench(_manifest: Manifest) -> object:

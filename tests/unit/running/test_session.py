@@ -13,8 +13,8 @@ import pytest
 
 from redline.analysis import undecided
 from redline.analysis.undecided import Undecided
-from redline.errors import BuildError, RedlineError, StoreError, UsageError
-from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, UsedHost, Variant
+from redline.errors import BuildError, DriveError, RedlineError, StoreError, UsageError
+from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, TouchedFunction, UsedHost, Variant
 from redline.model.run import Kind, SameBuilds
 from redline.ports import Building, BuildOutcome, Placement
 from redline.running import session
@@ -32,6 +32,7 @@ from redline.running.session import (
     refuse_other_machine,
     stored_suite,
 )
+from redline.storage.reading import stored_json
 from redline.storage.runs import RunStore, capacity_store
 from redline.suite import make_plan
 from tests.fakes.catalogues import SUITE as SUITE_TEXT
@@ -209,6 +210,9 @@ def test_a_run_that_was_not_planned_yet_takes_no_more_trials(tmp_path: Path) -> 
     launcher = Launcher([])
     with pytest.raises(UsageError, match="no further than its capacity"):
         resumed(RunStore(tmp_path / "run"), Listener(), launcher, trials=4)
+    with pytest.raises(UsageError, match="no further than its capacity") as raised:
+        resumed(RunStore(tmp_path / "run"), Listener(), Launcher([]), budget_ns=SECOND)
+    assert raised.value.hint == "resume it without --for first"
     ((built, _),) = launcher.asked
     assert list(built) == names(), "its second part may need all of them"
 
@@ -249,8 +253,23 @@ def test_what_has_no_time_to_fill_takes_no_budget(tmp_path: Path, changed: dict[
 
 
 def test_a_run_of_fixed_trials_takes_no_budget(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="has no time to fill"):
-        extend_budget(stored(tmp_path / "run"), 90 * SECOND)
+    with pytest.raises(UsageError, match="has no time to fill") as raised:
+        extend_budget(stored(tmp_path / "a run"), 90 * SECOND)
+    assert raised.value.hint == f"add rounds with: redline run --resume '{tmp_path}/a run' --trials 4"
+
+
+def test_a_comparison_that_fills_a_time_takes_no_trials(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="ends by itself when its time is over") as raised:
+        resumed(comparison(tmp_path / "run", timed()), Listener(), Launcher([]), trials=80)
+    assert raised.value.hint == f"give it more: redline ab --resume {tmp_path / 'run'} --for TIME"
+
+
+def test_a_run_without_a_valid_capacity_says_how_it_gets_more_trials(tmp_path: Path) -> None:
+    made = created(tmp_path / "run", Listener(), Launcher([]), suite_of(tmp_path, TWO_PARTS))
+    refusing = FakeDriver([], error=DriveError("it refuses", hint=""))
+    with pytest.raises(RedlineError, match="nothing is left to run") as raised:
+        replace(made, bench=replace(made.bench, tools=replace(made.bench.tools, driver=refusing))).execute()
+    assert raised.value.hint.endswith(f"redline run --resume {tmp_path / 'run' / 'capacity'} --trials 4")
 
 
 def test_servers_behind_urls_have_one_start(tmp_path: Path) -> None:
@@ -366,6 +385,14 @@ def test_a_run_with_shares_of_a_capacity_has_two_parts(tmp_path: Path) -> None:
         ).store.folder
         == made.store.folder
     )
+
+
+def test_the_second_part_of_a_run_knows_what_its_range_of_commits_touches(tmp_path: Path) -> None:
+    made = created(tmp_path / "run", Listener(), Launcher([]), suite_of(tmp_path, TWO_PARTS))
+    first, touched = capacity_store(tmp_path / "run"), (TouchedFunction(name="read", file="read.py"),)
+    first.write("run.json", stored_json(first.manifest().of_range(touched)))
+    made.execute()
+    assert made.store.manifest().touched == touched
 
 
 def test_logs_of_a_run_can_be_read_unless_its_directory_is_not_kept(

@@ -1,14 +1,18 @@
 """Numbers in stored files that no measurement gives are named; looking for them costs little."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
+from redline.model.run import Kind
 from redline.storage import reading
 from redline.storage.reading import too_large
+from tests.fakes.recordings import simulated_run
+from tests.fakes.stored import kept
 
 LIMIT = 1 << 63
 NUMBERS = st.one_of(
@@ -66,3 +70,22 @@ def test_a_file_without_one_is_not_walked_through(monkeypatch: pytest.MonkeyPatc
     content = {"started_unix_ns": 1_790_001_554_000_000_000, "response": "XMlBWlGdWG+mE+12/9299999999", "share": 1e-12}
     assert too_large(json.dumps(content, indent=1).encode()) == ""
     assert from_json("1") == 1
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "another"])
+@pytest.mark.parametrize(
+    ("kind", "folder", "says"),
+    [
+        ("run", "a b", "move it away, and --resume makes it again"),
+        ("run", "a b/capacity", "move it away, and redline run --resume '{}' makes it again"),
+        ("load", "a b", "make the load again"),
+    ],
+)
+def test_what_makes_a_damaged_recording_again(tmp_path: Path, kind: Kind, folder: str, says: str, content: str) -> None:
+    run = simulated_run(trials=1)
+    store = kept(tmp_path / folder, run.model_copy(update={"manifest": run.manifest.model_copy(update={"kind": kind})}))
+    file, other, *_ = store.recording_files().values()
+    file.write_text(other.read_text() if content == "another" else content)
+    failure = store.run().recordings[0].failure
+    assert failure is not None
+    assert failure.hint.endswith(says.format(store.folder))

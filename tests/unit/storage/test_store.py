@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.errors import StoreError, UsageError
-from redline.storage.runs import RunStore
+from redline.errors import StoreError, TakenError, UsageError
+from redline.storage.runs import RunStore, capacity_store
 from tests.fakes.recordings import simulated_run
 
 RUN = simulated_run(trials=2)
@@ -46,6 +46,21 @@ def test_a_directory_that_holds_a_run_is_not_overwritten(store: RunStore) -> Non
     assert "--resume" in caught.value.hint
 
 
+def test_a_directory_of_which_only_the_capacity_is_measured_is_not_free(tmp_path: Path) -> None:
+    capacity_store(tmp_path / "run").create(MANIFEST)
+    with pytest.raises(TakenError, match="already holds a run") as caught:
+        RunStore(tmp_path / "run").check_free()
+    assert f"redline run --resume {tmp_path / 'run'};" in caught.value.hint
+    RunStore(tmp_path / "run").create(MANIFEST)
+
+
+def test_a_directory_of_a_bisection_is_not_free(tmp_path: Path) -> None:
+    (tmp_path / "bisect.json").write_text("{}")
+    with pytest.raises(TakenError, match="already holds a bisection") as caught:
+        RunStore(tmp_path).create(MANIFEST)
+    assert f"redline bisect --resume {tmp_path};" in caught.value.hint
+
+
 def test_checking_a_free_place_leaves_nothing_behind(tmp_path: Path) -> None:
     RunStore(tmp_path / "deep" / "er").check_free()
     assert list(tmp_path.iterdir()) == []
@@ -70,10 +85,19 @@ def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
     assert "-o DIR" in caught.value.hint
 
 
-@pytest.mark.parametrize(("number", "words"), [(errno.ENOSPC, "disk is full"), (errno.EROFS, "-o DIR")])
+@pytest.mark.parametrize(
+    ("number", "is_kept", "words"),
+    [
+        (errno.ENOSPC, True, "what was measured is kept, and --resume goes on"),
+        (errno.ENOSPC, False, "the disk is full: make room, and begin again"),
+        (errno.EROFS, True, "make it writable, and try again"),
+        (errno.EROFS, False, "-o DIR"),
+    ],
+)
 def test_a_disk_that_refuses_loses_nothing(
-    store: RunStore, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, number: int, words: str, *, is_kept: bool
 ) -> None:
+    store.is_kept = is_kept
     first, second = RUN.recordings[:2]
     store.save(first, CELLS[first.cell_id])
 
@@ -179,3 +203,10 @@ def test_a_run_edited_by_hand_names_no_file_outside_of_its_folder(store: RunStor
     for name in ("../secret", "link", "/etc/passwd"):
         with pytest.raises(StoreError, match="leads out of the folder"):
             store.stacks(name)
+
+
+def test_a_command_names_a_directory_as_a_shell_reads_it(tmp_path: Path) -> None:
+    RunStore(tmp_path / "my run").create(MANIFEST)
+    with pytest.raises(TakenError) as caught:
+        RunStore(tmp_path / "my run").check_free()
+    assert f"redline run --resume '{tmp_path}/my run';" in caught.value.hint

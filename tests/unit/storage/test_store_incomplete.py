@@ -86,11 +86,12 @@ def test_recordings_without_a_manifest_are_counted_and_not_taken_over(broken: tu
     assert files(store.folder) == before
 
 
-def test_without_its_recordings_it_is_begun_again(broken: tuple[str, RunStore, str]) -> None:
+@pytest.mark.parametrize("asks", ["--resume", "report"])
+def test_without_its_recordings_it_is_begun_again(broken: tuple[str, RunStore, str], asks: str) -> None:
     command, store, measured = broken
     shutil.rmtree(store.folder / measured)
     before = files(store.folder)
-    error = refused(command, "--resume", store.folder)
+    error = refused(command, "--resume", store.folder) if asks == "--resume" else refused("report", store.folder)
     assert f"{store.folder / measured}" in error.message
     assert "is gone" in error.message
     assert "begin again" in error.hint

@@ -21,6 +21,7 @@ from tests.fakes.histories import comparison, stored_run
 from tests.fakes.recordings import simulated_environment, simulated_run
 from tests.fakes.searched import bench_in
 from tests.fakes.stored import kept
+from tests.unit.profiles.test_why import sampled_run
 
 TOKEN = "a-token-of-the-test"
 HOST = "127.0.0.1:8080"
@@ -185,6 +186,20 @@ def test_a_row_takes_over_what_its_page_judged(tmp_path: Path) -> None:
     assert "not complete: 2 of 2 recordings, not judged: see its page" in rows(text(site, ""))[0]
     text(site, f"run/{key_of(site, 'run-00')}/")
     assert "rust.hyper answers" in rows(text(site, ""))[0]
+
+
+def test_sampled_starts_are_planned_recordings_too(tmp_path: Path) -> None:
+    run, store = sampled_run(), RunStore(tmp_path / "why")
+    suite = run.manifest.plan.suite.model_copy(update={"auto": None})
+    store.create(run.manifest.with_plan(run.manifest.plan.of_suite(suite)))
+    cell = run.manifest.plan.cells[run.sampled[0].cell_ids[0]]
+    site = Site([tmp_path], TOKEN)
+    (before,) = site.folders.places().values()
+    store.save(run.sampled[0], cell, profiled=True)
+    planned = len(run.manifest.plan.duets) + len(run.manifest.plan.sampled)
+    assert f"not complete: 1 of {planned} recordings" in rows(text(site, ""))[0]
+    (after,) = site.folders.places().values()
+    assert before.stamp != after.stamp
 
 
 def test_stored_results_are_read_once(nights: Path, monkeypatch: pytest.MonkeyPatch) -> None:

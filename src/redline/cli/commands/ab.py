@@ -41,7 +41,7 @@ from redline.storage.runs import RunStore
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Project
 from redline.suite.validate.overrides import Overrides
-from redline.wording import part
+from redline.wording import as_argument, part
 
 _WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json", *WHILE_IT_RUNS}
 
@@ -141,7 +141,7 @@ def _warn_of_changes(document: Mapping[str, object], here: FromRepository, conso
 def _write_suite(ask: ComparisonAsk, file: Path, console: Console) -> None:
     """Write what is asked for as a suite. Raises RedlineError."""
     if ask.scenarios and ask.requests is None and not named_in(ask.targets_named).servers:
-        hint = f"select them later: redline run {file} -m {','.join(ask.scenarios)}"
+        hint = f"select them later: redline run {as_argument(file)} -m {','.join(ask.scenarios)}"
         raise UsageError("-m selects requests of redline.yaml, all of which belong to the suite", hint=hint)
     project, ends = _project(ask), FromRepository(Path.cwd()).ends
 

@@ -37,6 +37,7 @@ from redline.running.bisecting import BisectStore, CommitMeasurement, DuetOfComm
 from redline.running.manifests import Source
 from redline.running.measuring_commands import NumberOfCommit
 from redline.running.session import refuse_other_machine
+from redline.wording import as_argument
 
 _WITH_RESUME = {"resume", "why", "wait_quiet", "json", *WHILE_IT_RUNS} - {"open"}
 _METRICS = {"cpu": Metric.CPU_PER_REQUEST}
@@ -100,7 +101,7 @@ def execute(flags: BisectFlags) -> None:
         told = search(store, told, measure, lines)
         resumed_by = "nothing was measured"
         if store.exists:
-            resumed_by = f"resume with: {places.own_name()} bisect --resume {store.folder}"
+            resumed_by = f"resume with: {places.own_name()} bisect --resume {as_argument(store.folder)}"
         try:
             question.settle()
         except KeyboardInterrupt:

@@ -18,6 +18,7 @@ from redline.model.compared import CompareResult
 from redline.report.comparison import pair_sections
 from redline.running.judging import judging_of
 from redline.storage.runs import RunStore
+from redline.wording import as_argument
 
 
 def execute(flags: CompareFlags) -> None:
@@ -26,12 +27,12 @@ def execute(flags: CompareFlags) -> None:
         if path.is_file():
             raise UsageError(
                 f"{path} is a file: runs are compared by their trials, which only their folders have",
-                hint=f"name folders of runs, or see results of other tools side by side: redline history {path} …",
+                hint=f"name folders of runs, or see results of other tools: redline history {as_argument(path)} …",
             )
     if flags.anyway and not flags.other:
         raise UsageError("--anyway is about two runs", hint="leave it out, or name the other run")
     if flags.other and flags.other.resolve() == flags.run.resolve():
-        hint = f"name two runs; this one against its own baseline: redline compare {flags.run}"
+        hint = f"name two runs; this one against its own baseline: redline compare {as_argument(flags.run)}"
         raise UsageError(f"{flags.run} is there twice", hint=hint)
     base = _compared(flags.run)
     result = compare_two(base, _compared(flags.other), anyway=flags.anyway) if flags.other else compare_within(base)

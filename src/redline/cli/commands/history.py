@@ -28,6 +28,7 @@ from redline.model.history import History, OtherLine
 from redline.render import history_page, markdown
 from redline.running.histories import see_stored
 from redline.storage.archive import Archive, open_archive
+from redline.wording import as_argument
 
 
 def execute(flags: HistoryFlags) -> None:
@@ -105,7 +106,7 @@ def gate(history: History, recent: int | None) -> None:
         last = history.runs[max(series.points[-1].run for series in missing)]
         raise RedlineError(
             f"the last run does not show everything: {last.name}: {'; '.join(said)}",
-            hint=f"see why: redline report {last.folder}",
+            hint=f"see why: redline report {as_argument(last.folder)}",
         )
     newest = history.runs[-1].era
     runs = sum(run.era == newest for run in history.runs)

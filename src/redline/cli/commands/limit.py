@@ -48,7 +48,7 @@ from redline.running.manifests import Source
 from redline.running.searching import SearchSession
 from redline.storage.runs import RunStore
 from redline.suite.project import PROJECT_FILE, Project
-from redline.wording import part
+from redline.wording import as_argument, part
 
 _OF_REQUESTS = {*OF_REQUEST, "requests", "path", "http2", "no_keepalive", *OF_WAYS}
 _OF_SERVERS = {"git", "budget", "arrivals", "replay", "connections", "timeout", "threads", "threshold", *_OF_REQUESTS}
@@ -96,7 +96,7 @@ def _write_suite(flags: LimitFlags, file: Path, console: Console) -> None:
         raise UsageError(f"{suites[0]} is written already", hint=f"change a copy of it, or leave out {suites[0]}")
     check_targets_are_whole(ask.targets if project is None else ())
     if ask.scenarios and ask.requests is None and not named_in(ask.targets).servers:
-        hint = f"select them later: redline limit {file} -m {','.join(ask.scenarios)}"
+        hint = f"select them later: redline limit {as_argument(file)} -m {','.join(ask.scenarios)}"
         raise UsageError("-m selects requests of redline.yaml, all of which belong to the suite", hint=hint)
     if ask.budget is not None:
         message = part("budget", ask.budget) + " bounds the whole search, which a suite does not"

@@ -34,6 +34,7 @@ from redline.running.views import report_of
 from redline.storage.reports import NotJsonError, read_report
 from redline.storage.runs import RunStore, capacity_store
 from redline.version import VERSION
+from redline.wording import as_argument
 
 
 def execute(flags: ReportFlags) -> None:
@@ -75,7 +76,7 @@ def _show_side_by_side(flags: ReportFlags) -> None:
         (run for at, run in enumerate(flags.runs) for other in flags.runs[:at] if _same_place(run, other)), None
     )
     if twice is not None:
-        hint = f"name runs of two machines or two days; this one alone: redline report {twice}"
+        hint = f"name runs of two machines or two days; this one alone: redline report {as_argument(twice)}"
         raise UsageError(f"{twice} is there twice", hint=hint)
     result = side_by_side([*map(_named_report, flags.runs)], VERSION)
     if form is None:
@@ -132,7 +133,8 @@ def _show(flags: ReportFlags, name: str | None, form: ResultFormat | None) -> No
         made: Rendered = form.load()(named)
         if isinstance(made, Mapping) and not made:
             raise StoreError(
-                f"{flags.runs[0]} has no valid result to draw", hint=f"see why: redline report {flags.runs[0]}"
+                f"{flags.runs[0]} has no valid result to draw",
+                hint=f"see why: redline report {as_argument(flags.runs[0])}",
             )
         _write(form, made, flags)
 
@@ -212,7 +214,7 @@ def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:
     if form is not None:
         raise UsageError(
             f"{file} is a result of {results[0].tool}, which has no report as {form}",
-            hint=f"leave that out to see it, or have its numbers as JSON: redline history {file} --json",
+            hint=f"leave that out to see it, or have its numbers as JSON: redline history {as_argument(file)} --json",
         )
     show(other_sections(lines_of(results)))
 
@@ -227,7 +229,7 @@ def report_in(folder: Path) -> AnyReport:
 
 def read_run(folder: Path) -> Run:
     """Read a stored run. Raises StoreError if there is none, which says what the folder holds instead."""
-    see = f"see it with: {places.own_name()} report {folder}"
+    see = f"see it with: {places.own_name()} report {as_argument(folder)}"
     if RunStore(folder).kind == "search":
         raise StoreError(f"{folder} holds a search for limits, and no run", hint=see)
     _check_measured(folder)
@@ -236,9 +238,9 @@ def read_run(folder: Path) -> Run:
 
 def _check_measured(folder: Path) -> None:
     """Raise StoreError if only the capacity of a run was measured."""
-    first = capacity_store(folder)
+    first, own = capacity_store(folder), places.own_name()
     if first.exists and not RunStore(folder).exists:
-        raise StoreError(
-            f"{folder} has been measured no further than its capacity",
-            hint=f"resume it with: {places.own_name()} run --resume {folder}; or see: redline report {first.folder}",
-        )
+        going, capacity = first.is_being_written, f"{own} report {as_argument(first.folder)}"
+        resume = "wait for it" if going else f"resume it with: {own} run --resume {as_argument(folder)}"
+        state = "is being measured, and" if going else "has been measured"
+        raise StoreError(f"{folder} {state} no further than its capacity", hint=f"{resume}; or see: {capacity}")

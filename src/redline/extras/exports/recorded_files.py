@@ -16,6 +16,7 @@ from redline.model.limits import AnyReport
 from redline.render.svg import svg_files
 from redline.running.formats import RecordedIn
 from redline.storage.runs import RunStore
+from redline.wording import as_argument
 
 
 def hgrm(recorded: RecordedIn) -> dict[str, bytes]:
@@ -66,7 +67,7 @@ def collapsed_stacks(recorded: RecordedIn) -> dict[str, bytes]:
     """A file of collapsed stacks for each profile."""
     run = recorded.run()
     files = {f"{part.name}.collapsed": collapsed(part.stacks) for part in recorded_profiles(run)}
-    return files or _no_profile(recorded.folder, is_profiled=bool(run.profiled))
+    return files or _no_profile(recorded.folder, is_profiled=bool(run.profiled or run.sampled))
 
 
 def speedscope_files(recorded: RecordedIn) -> dict[str, bytes]:
@@ -74,7 +75,7 @@ def speedscope_files(recorded: RecordedIn) -> dict[str, bytes]:
     run = recorded.run()
     profiles = recorded_profiles(run)
     files = {f"{part.name}.speedscope.json": speedscope(part.stacks, part.name, part.unit) for part in profiles}
-    return files or _no_profile(recorded.folder, is_profiled=bool(run.profiled))
+    return files or _no_profile(recorded.folder, is_profiled=bool(run.profiled or run.sampled))
 
 
 def png_files(report: AnyReport) -> dict[str, bytes]:
@@ -91,4 +92,4 @@ def _no_profile(folder: Path, *, is_profiled: bool) -> dict[str, bytes]:
 
 
 def _nothing(folder: Path, what: str) -> NoReturn:
-    raise StoreError(f"{folder} has no {what}", hint=f"see why: redline report {folder}")
+    raise StoreError(f"{folder} has no {what}", hint=f"see why: redline report {as_argument(folder)}")

@@ -1,6 +1,5 @@
 """`redline import`: turn a file of requests into a list, and say what is left out."""
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from redline.schema.document import Document, Plain
 from redline.schema.request import METHODS
 from redline.suite.imported import MOST_REQUESTS, Imported, Wanted
 from redline.suite.loading import MOST_BYTES
+from redline.wording import as_argument
 
 _MOST_LINES = 20
 _HEADINGS = {
@@ -41,7 +41,7 @@ def execute(flags: ImportFlags) -> None:
     keep = frozenset(name.lower() for name in split(flags.keep))
     made = read_file(flags.file, flags.form, Wanted(keep, flags.host, most, times=flags.times is not None))
     if isinstance(made, Document):
-        hint = f"give it to a command: redline load http://127.0.0.1:8080/ --requests {flags.file}"
+        hint = f"give it to a command: redline load http://127.0.0.1:8080/ --requests {as_argument(flags.file)}"
         if isinstance(made.value, list) and not has_requests(made.value):
             hint = "write `- {name: items, get: /items}` for each request"
             raise UsageError(f"{flags.file}: this is a list without a request", hint=hint)
@@ -51,7 +51,7 @@ def execute(flags: ImportFlags) -> None:
     if flags.output is not None:
         _write(made, flags.file, flags.output)
     if flags.times is not None:
-        with as_store_error(flags.times):
+        with as_store_error(flags.times, begun=False):
             write_atomically(flags.times, times_of(made).times.encode())
     _show(made, flags.file, console)
     for line in _next(made, flags):
@@ -118,7 +118,7 @@ def _write(made: Imported, file: Path, output: Path) -> None:
     text = f"# Requests of {file.name}, {made.form}.\n{as_yaml(made.requests)}"
     if len(text.encode()) > MOST_BYTES:
         raise UsageError("this list is longer than 256 KiB", hint=f"take fewer: --most {len(made.requests) // 2 or 1}")
-    with as_store_error(output):
+    with as_store_error(output, begun=False):
         write_atomically(output, text.encode())
 
 
@@ -127,9 +127,10 @@ def _next(made: Imported, flags: ImportFlags) -> Iterator[str]:
     if made.host:
         yield f"{made.host}, to which they went, is not contacted: the server that you name is"
     if flags.output is None:
-        yield f"`-o requests.yaml` writes them; --requests {shlex.quote(str(flags.file))} takes the file as it is"
+        yield f"`-o requests.yaml` writes them; --requests {as_argument(flags.file)} takes the file as it is"
     elif flags.times is not None:
         yield f"{times_summary(made)}; wrote {flags.output} and {flags.times}"
-        yield f"next: redline load http://127.0.0.1:8080/ --requests {flags.output} --replay {flags.times}"
+        replayed = f"--requests {as_argument(flags.output)} --replay {as_argument(flags.times)}"
+        yield f"next: redline load http://127.0.0.1:8080/ {replayed}"
     else:
-        yield f"wrote {flags.output}; next: redline load http://127.0.0.1:8080/ --requests {flags.output}"
+        yield f"wrote {flags.output}; next: redline load http://127.0.0.1:8080/ --requests {as_argument(flags.output)}"

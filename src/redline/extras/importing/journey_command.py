@@ -14,6 +14,7 @@ from redline.quantities import integer
 from redline.schema.document import Plain
 from redline.schema.request import METHODS
 from redline.suite import opened_requests
+from redline.wording import as_argument
 
 _HEADINGS = {"request": "left out:", "secret": "sent without:", "value": "sent as recorded:"}
 
@@ -36,7 +37,7 @@ def import_journey(flags: ImportFlags) -> None:
             message = f"{flags.file} names {made.files[0]}, which is read from the folder of the journey"
             raise UsageError(message, hint=f"write the journey there: -o {flags.file.parent / flags.output.name}")
         text = f"# A journey of {flags.file.name}, recording of a browser (HAR).\n{as_yaml(made.document)}"
-        with as_store_error(flags.output):
+        with as_store_error(flags.output, begun=False):
             write_atomically(flags.output, text.encode())
     console = Terminal()
     for line in _lines(made, flags):
@@ -62,7 +63,7 @@ def _lines(made: ImportedJourney, flags: ImportFlags) -> Iterator[str]:
     if flags.output is None:
         yield "`-o checkout.yaml` writes them"
     else:
-        yield f"next: redline load http://127.0.0.1:8080/ --requests {flags.output}"
+        yield f"next: redline load http://127.0.0.1:8080/ --requests {as_argument(flags.output)}"
 
 
 def _step(step: dict[str, Plain]) -> str:
