@@ -16,11 +16,11 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from redline.extras.importing.form_parts import FormPartOfFile, written_part
-from redline.extras.importing.gathering import NOT_SENT, unused_name
+from redline.extras.importing.gathering import NOT_SENT, add_header, unused_name
 from redline.extras.importing.har import HarEntry, HarLeftOut, read_entries
 from redline.model.template import as_literal
 from redline.quantities import clip
-from redline.schema.bodies import BODIES
+from redline.schema.bodies import BODIES, CONTENT_TYPES
 from redline.schema.document import Plain
 from redline.schema.journey import StepSchema
 from redline.schema.json_text import json_text
@@ -51,6 +51,7 @@ _PART_CONTENT = re.compile(
 )
 _LEFT_TO_REDLINE = frozenset({"accept-encoding", "accept-language", "cookie", "origin", "user-agent"}) | NOT_SENT
 _INPUT = re.compile(r"<(?:input|meta)\b[^>]{0,500}>", re.IGNORECASE)
+_OWN_TYPES = {"json": CONTENT_TYPES["json_body"], "form": CONTENT_TYPES["form"]}
 _SCHEME = re.compile(r"(Bearer|Token)\s+(\S+)$", re.IGNORECASE)
 _LOCATION: dict[str, Plain] = {"header": "Location"}
 _WITHOUT_CONTENT = frozenset({None, 204, 205, 304, *range(300, 400)})
@@ -246,15 +247,7 @@ def _step(walk: _Walk, entry: HarEntry, source: RequestSource) -> tuple[dict[str
         step["multipart"] = _form_parts(walk, entry.parts)
     elif entry.body is not None:
         step |= {"body": as_literal(entry.body)} if fields is None else _body(walk, entry.body, fields)
-    headers = dict[str, Plain]()
-    for name, value in entry.headers:
-        lower = name.lower()
-        is_set = lower == "content-type" and not {"json", "form", "multipart"}.isdisjoint(step)
-        takes_any = lower == "accept" and "*/*" in value
-        if not (
-            takes_any or lower in _LEFT_TO_REDLINE or lower.startswith((":", "sec-")) or is_set or not value.strip()
-        ):
-            headers[name] = _header(walk, name, value.strip())
+    headers = _headers(walk, entry, step)
     if headers:
         step["headers"] = headers
     if entry.status not in {None, 200, 304}:
@@ -266,6 +259,20 @@ def _step(walk: _Walk, entry: HarEntry, source: RequestSource) -> tuple[dict[str
     except ValidationError as error:
         return {}, f"that cannot be sent: {first_mistake(error, StepSchema).message}"
     return step, ""
+
+
+def _headers(walk: _Walk, entry: HarEntry, step: dict[str, Plain]) -> dict[str, Plain]:
+    """The headers of a step, without those that Redline sends itself."""
+    headers = dict[str, Plain]()
+    own_type = next((kind for key, kind in _OWN_TYPES.items() if key in step), None)
+    for name, text in entry.headers:
+        lower, value = name.lower(), text.strip()
+        is_own = lower == "content-type" and (own_type == value.lower() or "multipart" in step)
+        takes_any = lower == "accept" and "*/*" in value
+        is_left = lower in _LEFT_TO_REDLINE or lower.startswith((":", "sec-"))
+        if value and not (is_own or takes_any or is_left):
+            add_header(headers, name, _header(walk, name, value))
+    return headers
 
 
 def _form_parts(walk: _Walk, parts: tuple[FormPartOfFile, ...]) -> list[Plain]:

@@ -214,6 +214,28 @@ def test_a_body_without_values_of_others_is_sent_as_it_was(body: str, tmp_path: 
     assert request.header_lines == (("Content-Type", "application/json"),)
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json-patch+json", '[{"op":"remove","path":"/a"}]'),
+        ("application/json; charset=UTF-8", '{"a":1}'),
+        ("text/plain", '{"a":1,"password":"geheim"}'),
+        (f"{FORM};charset=UTF-8", "a=1"),
+    ],
+)
+def test_a_body_keeps_its_content_type(kind: str, body: str, tmp_path: Path) -> None:
+    made = made_of([entry(0, "/a", "POST", body=body, sent={"Content-Type": kind})])
+    (request,) = check_is_read(made, tmp_path)
+    assert request.header_lines == (("Content-Type", kind),)
+
+
+def test_a_repeated_header_is_a_list(tmp_path: Path) -> None:
+    asked = entry(0, "/a")
+    asked["request"]["headers"] = [{"name": name, "value": "1"} for name in ("X-A", "X-B", "x-a")]
+    (request,) = check_is_read(made_of([asked]), tmp_path)
+    assert request.header_lines == (("X-A", "1"), ("X-A", "1"), ("X-B", "1"))
+
+
 def test_what_is_no_journey_is_refused() -> None:
     with pytest.raises(UsageError, match="has no request for a journey"):
         made_of([entry(0, "/a", status=500)])
