@@ -28,7 +28,7 @@ from redline.asking.suites import check_is_no_file
 from redline.asking.written import Sourced, read_written
 from redline.defaults import LOAD_WARM_UP, NO_WARM_UP
 from redline.errors import UsageError
-from redline.model import Closed, Suite
+from redline.model import Suite
 from redline.suite.project import Origins, Project
 from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_url
 from redline.wording import part
@@ -48,10 +48,9 @@ def load_suite(ask: LoadAsk, project: Project | None = None, *, with_text: bool 
         suite, text = read_written(
             document, name, referenced(ask, project), origins, catalogue=known, with_text=with_text
         )
-    closed = isinstance(suite.loads[0].shape, Closed)
-    if closed and any(objective.metric == "achieved" for objective in suite.objectives):
+    if not suite.loads[0].is_scheduled and any(objective.metric == "achieved" for objective in suite.objectives):
         message = part("objective") + ": `achieved` is a share of a rate, and this load has none"
-        raise UsageError(message, hint=f"give {part('rate')}")
+        raise UsageError(message, hint=f"give {part('rate')}, or {part('pace')}")
     return suite, text
 
 

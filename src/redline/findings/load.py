@@ -59,13 +59,13 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     touches={"response times": "at least", "service times": "at least", "message times": "at least"},
 )
 def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
-    """*Open loads.* Requests due in the window without a right answer within it.
+    """*Open loads, and users with a pace.* Requests due in the window without a right answer within it.
 
     Percentiles of a queue that never drains measure the length of the trial.
 
     Advice: Lower the rate, or search for the highest that meets the objective.
     """
-    if not isinstance(cell.load.shape, Open):
+    if not cell.load.is_scheduled:
         return None
     # Relative to due requests, not rate x time: the number of Poisson arrivals varies, which is no fault.
     answered = traffic.answered
@@ -104,8 +104,7 @@ def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
 
     Advice: Warm up for longer, or by few users (`warmup_by: {users: 2}`).
     """
-    shape = cell.load.shape
-    if not isinstance(shape, Open) and shape.pace_per_s is None:
+    if not cell.load.is_scheduled:
         return None
     before, left = traffic.carried_in, traffic.carried_out  # two counts: the variance of their difference is their sum
     beyond = before - left - BY_CHANCE * math.sqrt(before + left)
@@ -137,7 +136,7 @@ def send_lateness(cell: Cell, traffic: Traffic) -> Observation | None:
     Advice: Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.
     """
     shape = cell.load.shape
-    if not isinstance(shape, Open) and shape.think is None and shape.pace_per_s is None:
+    if not cell.load.is_scheduled and not (isinstance(shape, Closed) and shape.think):
         return None  # with zero think time requests are due upon the last answer
     share, message = late_share(traffic.lateness, traffic.response)
     return Observation(share, f"{message}.", advice=instead_of_cores(cell, traffic))

@@ -7,7 +7,7 @@ from redline.findings.load import cut_short, rate_missed, send_lateness
 from redline.findings.over_time import LATENCY_CHANGED, RATE_CHANGED, UNSTEADY
 from redline.findings.table import RULES
 from redline.lazily import dataclass
-from redline.model import Cell, Finding, Grade, Histogram, Numbers, Open
+from redline.model import Cell, Finding, Grade, Histogram, Numbers
 from redline.model.percentile import Effect
 
 
@@ -38,7 +38,8 @@ def touched_by(cell: Cell, findings: Sequence[Finding]) -> Touched:
     touches: dict[Numbers, list[Touch]] = {}
     for finding in grave:
         for numbers, leaves in RULES[finding.kind].touches.items():
-            left = "unknown" if leaves == "at most" and not _is_scheduled(cell) else leaves
+            # Users who think come later if the client is late, and load the server less: their times have no bound.
+            left = "unknown" if leaves == "at most" and not cell.load.is_scheduled else leaves
             touches.setdefault(numbers, []).append(Touch(left, finding))
     return {numbers: touch for numbers, some in touches.items() if (touch := left_by_all(some))}
 
@@ -64,15 +65,6 @@ def left_by_all(touches: Sequence[Touch]) -> Touch | None:
         return None
     gravest = next((touch for touch in touches if touch.leaves == "unknown"), touches[0])
     return gravest if len({touch.leaves for touch in touches}) == 1 else Touch("unknown", gravest.finding)
-
-
-def _is_scheduled(cell: Cell) -> bool:
-    """Whether requests fall due by a schedule, whatever the client does.
-
-    Users who think come later if the client is late, and load the server less: their response times have no bound.
-    """
-    shape = cell.load.shape
-    return isinstance(shape, Open) or shape.pace_per_s is not None
 
 
 def is_late_at(q: float | None, lateness: Histogram, response: Histogram) -> bool:

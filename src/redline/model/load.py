@@ -300,6 +300,11 @@ class Load(Frozen):
         return self.shape.share if isinstance(self.shape, Open) else None
 
     @property
+    def is_scheduled(self) -> bool:
+        """Whether requests fall due whatever the server does: at a rate, or at the pace of users."""
+        return isinstance(self.shape, Open) or self.shape.pace_per_s is not None
+
+    @property
     def saturates(self) -> bool:
         """Whether its users have neither think time nor pace, so that server and client limit the rate."""
         shape = self.shape

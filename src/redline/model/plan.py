@@ -14,7 +14,7 @@ from redline.model.catalogue import Revision
 from redline.model.claim import Claim
 from redline.model.estimate import Metric
 from redline.model.exchange import Scenario
-from redline.model.load import Closed, EngineMode, Load
+from redline.model.load import EngineMode, Load
 from redline.model.profile import Profile
 from redline.model.streams import MessageMetric
 from redline.model.variant import Variant
@@ -62,12 +62,12 @@ class Objective(Frozen):
         return self.model_copy(update={"request": None})
 
     def applies_to(self, cell: "Cell") -> bool:
-        """Whether the cell has to meet it. Only an open load has a rate to achieve."""
+        """Whether the cell has to meet it. Only a load with a rate or a pace has one to achieve."""
         return (
             self.load in (None, cell.load.name)
             and self.scenario in (None, cell.scenario.name)
             and (self.request is None or self.request in cell.scenario.several_labels)
-            and (self.metric != "achieved" or not isinstance(cell.load.shape, Closed))
+            and (self.metric != "achieved" or cell.load.is_scheduled)
         )
 
 

@@ -136,7 +136,7 @@ def parse_objectives(text: str, names: Selectable = NOTHING) -> tuple[Objective,
     """Parse conditions separated by commas, in the order written: `p99 < 200ms, errors < 0.1%, achieved > 99%`.
 
     p50, p75, p90, p95, p99, p99.9 and max are upper bounds of the response time; `errors` is an upper bound of the
-    share of failed requests; `achieved` is a lower bound of the share of an open load's rate that was answered.
+    share of failed requests; `achieved` is a lower bound of the share of a rate or a pace that was answered.
     `first-message p95`, `gap p99`, `slowest-gap p99`, `per-message p50`, `push p99` and `jitter p99` are about the
     messages of conversations, `goodput` is a lower bound of the share of good ones. A name
     and a colon apply a condition, and the conditions after it, to that entry of `names`: `items: p99 < 20ms`,

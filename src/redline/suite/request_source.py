@@ -145,10 +145,19 @@ def lines_of(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def read_json(text: str) -> Any:
-    """Parse JSON, or return `Broken`, also for numbers that are not finite and for excessive nesting."""
+def read_json(text: str, of_pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Parse JSON, or return `Broken`, also for numbers that are not finite and for excessive nesting.
+
+    `of_pairs` makes the objects; it raises ValueError for those that are not wanted.
+    """
     try:
-        return json.loads(text, parse_constant=_no_constant, parse_float=real_number, parse_int=whole_number)
+        return json.loads(
+            text,
+            parse_constant=_no_constant,
+            parse_float=real_number,
+            parse_int=whole_number,
+            object_pairs_hook=of_pairs,
+        )
     except json.JSONDecodeError as error:
         return Broken(error.msg[:1].lower() + error.msg[1:], error.lineno, error.colno)
     except RecursionError:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import lru_cache
 from itertools import chain
 from urllib.parse import unquote_plus
@@ -65,15 +65,17 @@ def secret_in_path(path: str) -> bool:
     return has_token(path) or _IN_A_PATH.search(path) is not None
 
 
-def secret_in_body(text: str, keep: Container[str] = ()) -> str | None:
+def secret_in_body(
+    text: str, keep: Container[str] = (), is_secret: Callable[[str], bool] = is_secret_name
+) -> str | None:
     """The name of the first field of JSON or of a form that holds a secret; None if there is none."""
     try:
         names = _names_of_json(json.loads(text))
-        secret = next((name for name in names if is_secret_name(name) and name.lower() not in keep), None)
+        secret = next((name for name in names if is_secret(name) and name.lower() not in keep), None)
     except (ValueError, RecursionError):
         encoded = (unquote_plus(match[1]) for match in _ENCODED_FIELD.finditer(text))
         names = chain(encoded, (match[1] for match in _PART_OF_FORM.finditer(text)))
-        secret = next((name for name in names if is_secret_name(name) and name.lower() not in keep), None)
+        secret = next((name for name in names if is_secret(name) and name.lower() not in keep), None)
     return "a token" if secret is None and has_token(text) and "token" not in keep else secret
 
 

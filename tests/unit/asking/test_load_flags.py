@@ -14,6 +14,7 @@ from redline.cli.command_line import app
 from redline.defaults import LOAD_LENGTH
 from redline.errors import UsageError
 from redline.model import Closed, Load, LoadStage, Open, Request, Suite, Think, Tls
+from redline.suite import make_plan
 from redline.suite.urls import read_url
 from tests.fakes import asks
 
@@ -287,6 +288,12 @@ def test_objectives_are_those_of_a_suite() -> None:
     found = suite_of(objective=["p99 < 50ms, errors < 0.1%", "achieved > 99%"], rate="2000").objectives
     assert [objective.text for objective in found] == ["p99 < 50ms", "errors < 0.1%", "achieved > 99%"]
     assert suite_of().objectives == ()
+
+
+def test_the_pace_of_users_is_a_rate_to_achieve() -> None:
+    suite = suite_of(objective=["achieved > 99%"], pace="2")
+    (cell,) = make_plan(suite).cells.values()
+    assert suite.objectives[0].applies_to(cell)
 
 
 @pytest.mark.parametrize(

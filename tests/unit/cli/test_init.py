@@ -178,11 +178,24 @@ def test_the_status_of_the_answer_is_what_is_expected(
     assert made.scenarios[0].request.expect.status == status
 
 
-def test_a_secret_that_is_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("curl", "-u", "me:secret", "-H", "Accept: a/b", "http://127.0.0.1:8080/")
-    done = run_init(monkeypatch, tmp_path, {"/": 200}, *words)
-    assert done.exit_code == 0, done.exception
-    assert "redline.yaml holds a secret as it was given, which others may read there: Authorization\n" in done.output
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("-u", "me:secret", "-H", "Accept: a/b"), "Authorization"),
+        (("-d", "user=me&password=secret"), "password"),
+        (("--json", '{"user": {"pin": 12}}'), "pin"),
+        (("-F", "a=b", "-F", "api_key=secret"), "api_key"),
+    ],
+)
+def test_a_secret_that_is_written_is_named(
+    words: tuple[str, ...], names: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for url, written in (("http://127.0.0.1:8080/", names), ("http://127.0.0.1:8080/?token=x&a=1", f"{names}, token")):
+        done = run_init(monkeypatch, tmp_path, {"/": 200, "/?token=x&a=1": 200}, "curl", *words, url)
+        assert done.exit_code == 0, done.exception
+        (line,) = [line for line in done.output.splitlines() if line.startswith("redline.yaml holds a secret")]
+        assert {*line.rpartition(": ")[2].split(", ")} == {*written.split(", ")}
+        (tmp_path / "redline.yaml").unlink()
 
 
 def test_an_answer_that_is_an_error_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,6 +159,7 @@ def test_a_hundredth_of_the_due_requests_missed_is_reported(completed: int, grad
     missed = traffic(counts=counts(completed=completed))
     assert graded(load.rate_missed, OPEN, missed) is grade
     assert observed(load.rate_missed, CLOSED, missed) is None
+    assert graded(load.rate_missed, cell_of(Closed(users=4, pace_per_s=25)), missed) is grade
 
 
 def test_a_missed_rate_is_given_with_what_was_due() -> None:

@@ -1,11 +1,12 @@
 """`redline init`: write a redline.yaml for a server, after asking it once."""
 
+import json
 import os
 import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -40,6 +41,7 @@ from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.schema.document import Document
 from redline.schema.project import CHECK
+from redline.schema.request import METHODS
 from redline.schema.shell import read_command
 from redline.suite import make_plan, read_text, referenced_files
 from redline.suite.compose_services import is_compose_file, read_compose
@@ -47,7 +49,7 @@ from redline.suite.imported import FEW_REQUESTS
 from redline.suite.pasted import begins_curl, is_curl, split_curl
 from redline.suite.procfile import is_procfile, read_procfile
 from redline.suite.project import JVM_READY_NS, PROJECT_FILE, read_project
-from redline.suite.secret_names import is_secret_header
+from redline.suite.secret_names import is_secret_header, secret_in_body, without_secrets
 from redline.suite.urls import (
     ALONE,
     base_of,
@@ -125,7 +127,7 @@ def execute(flags: InitFlags) -> None:
     except OSError as error:
         raise StoreError(f"{file}: {error.strerror or error}", hint=mend(error)) from error
     revisions = _REVISIONS if "start" in described.server and _is_in_repository(Path.cwd()) else ""
-    if secrets := _secret_headers(described.requests):
+    if secrets := _secrets(described.requests):
         said.append(f"{file} holds a secret as it was given, which others may read there: {', '.join(secrets)}")
     if names := passed_names(str(described.server.get("proxy", ""))):
         said.append(f"{file} has the password of the proxy as a variable; set it before you go on: {names[-1]}")
@@ -141,12 +143,23 @@ def _schema() -> str:
     return next((file.as_uri() for file in files if file.is_file()), "")
 
 
-def _secret_headers(requests: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the names of headers that hold secrets, such as Authorization."""
-    headers = [headers for request in requests if isinstance(headers := request.get("headers"), dict)]
-    return list(
-        dict.fromkeys(name for named in headers for name, text in named.items() if is_secret_header(name, str(text)))
-    )
+def _secrets(requests: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return the names of headers, parameters and fields of bodies that hold secrets, such as Authorization."""
+    return list(dict.fromkeys(name for request in requests for name in _secrets_of(plain(request))))
+
+
+def _secrets_of(request: Mapping[str, object]) -> Iterator[str]:
+    headers, parts = request.get("headers"), request.get("multipart")
+    for name, value in headers.items() if isinstance(headers, dict) else ():
+        if is_secret_header(name, str(value)):
+            yield name
+    for key in (*METHODS, "path"):
+        yield from without_secrets(str(request.get(key, "")))[1]
+    named = {part.get("name"): part.get("text") for part in parts} if isinstance(parts, list) else None
+    for body in (request.get("body"), request.get("json"), request.get("form"), named):
+        secret = secret_in_body(body if isinstance(body, str) else json.dumps(body))
+        if body is not None and secret is not None:
+            yield secret
 
 
 def _is_in_repository(folder: Path) -> bool:

@@ -35,6 +35,7 @@ from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
+from redline.defaults import NO_WARM_UP
 from redline.driving.secrets import hide
 from redline.entry_points import extra
 from redline.errors import DriveError, RedlineError, UsageError
@@ -257,8 +258,17 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
             unlogged = error
     facts = judged.load_facts
     if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):
-        raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
+        raise _unmeasured(cell, recording)
     return Loaded(store, recording, judged, analysis.result_of_load(judged, ask.server or ""), reported, unlogged)
+
+
+def _unmeasured(cell: Cell, recording: Recording) -> DriveError:
+    """Return why nothing was measured, although the load ended by itself."""
+    journeys, walked = recording.traffic and recording.traffic.journeys, cell.scenario.journey
+    if journeys and journeys.rows_used_up and walked and walked.rows:
+        message = f"all {walked.rows.count:,} rows of {walked.rows.file} were used in the warm-up"
+        return DriveError(message, hint=f"give more rows, or {part('warmup', NO_WARM_UP)}")
+    return DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
 
 
 def _build(suite: Suite, launcher: Launcher, console: Console) -> None:

@@ -283,16 +283,20 @@ def _written(asked: ImportedRequest, status: int | None, source: RequestSource) 
     )
     headers: dict[str, Plain] = {}
     for name, value in asked.headers:
-        known = next((other for other in headers if other.lower() == name.lower()), name)
-        before = headers.get(known)
-        text: Plain = as_literal(value)
-        headers[known] = text if before is None else [*(before if isinstance(before, list) else [before]), text]
+        add_header(headers, name, as_literal(value))
     if headers:
         request["headers"] = headers
     request |= _written_body(asked)
     if status not in {None, 200}:
         request["expect"] = {"status": status}
     return request, _mistake(request, source)
+
+
+def add_header(headers: dict[str, Plain], name: str, text: str) -> None:
+    """Add a header; one that is there already gets a list of its texts."""
+    known = next((other for other in headers if other.lower() == name.lower()), name)
+    before = headers.get(known)
+    headers[known] = text if before is None else [*(before if isinstance(before, list) else [before]), text]
 
 
 def _written_body(asked: ImportedRequest) -> dict[str, Plain]:

@@ -11,22 +11,23 @@ from dataclasses import dataclass, field
 from html import unescape
 from itertools import count
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
 from redline.extras.importing.form_parts import FormPartOfFile, written_part
-from redline.extras.importing.gathering import NOT_SENT, unused_name
+from redline.extras.importing.gathering import NOT_SENT, add_header, unused_name
 from redline.extras.importing.har import HarEntry, HarLeftOut, read_entries
 from redline.model.template import as_literal
 from redline.quantities import clip
-from redline.schema.bodies import BODIES
+from redline.schema.bodies import BODIES, CONTENT_TYPES
 from redline.schema.document import Plain
 from redline.schema.journey import StepSchema
+from redline.schema.json_text import json_text
 from redline.schema.request import METHODS
 from redline.suite.imported import ImportNote, Kind
-from redline.suite.request_source import RequestSource
-from redline.suite.secret_names import has_token, is_secret_header, is_secret_name, secret_in_path
+from redline.suite.request_source import RequestSource, read_json
+from redline.suite.secret_names import has_token, is_secret_header, is_secret_name, secret_in_body, secret_in_path
 from redline.suite.validate.checking import first_mistake
 
 FEWEST_CHARACTERS = 6
@@ -37,8 +38,11 @@ _LONGEST_MS = 86_400_000
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORM = "application/x-www-form-urlencoded"
-_USER = re.compile(r"(user|login|e?mail|account)([_-]?(name|id))?", re.IGNORECASE)
+_USER = re.compile(r"(.*[\[.])?(user|login|e?mail|account)([_-]?(name|id))?\]?", re.IGNORECASE)
+"""The name of a field for a user, which may stand in another: `session[email]`."""
 _PASSWORD = re.compile(r"passw|passphrase|(^|[^a-z])(pass|passcode|pwd?|pin|otp)($|[^a-z])", re.IGNORECASE)
+_COUNTED = re.compile("tokens$", re.IGNORECASE)
+"""What numbers of such a name count, as `max_tokens` does, is no secret."""
 _PARTS_OF_PAGES = frozenset(
     {"image", "stylesheet", "script", "font", "media", "texttrack", "manifest", "ping", "preflight"}
 )
@@ -47,6 +51,7 @@ _PART_CONTENT = re.compile(
 )
 _LEFT_TO_REDLINE = frozenset({"accept-encoding", "accept-language", "cookie", "origin", "user-agent"}) | NOT_SENT
 _INPUT = re.compile(r"<(?:input|meta)\b[^>]{0,500}>", re.IGNORECASE)
+_OWN_TYPES = {"json": CONTENT_TYPES["json_body"], "form": CONTENT_TYPES["form"]}
 _SCHEME = re.compile(r"(Bearer|Token)\s+(\S+)$", re.IGNORECASE)
 _LOCATION: dict[str, Plain] = {"header": "Location"}
 _WITHOUT_CONTENT = frozenset({None, 204, 205, 304, *range(300, 400)})
@@ -131,7 +136,7 @@ class _Walk:
 
     def row(self, name: str, value: str) -> str:
         """The placeholder of a value that the user typed, or that is a secret."""
-        column = base = re.sub(r"[^A-Za-z0-9_.-]", "-", name).lstrip("-.0123456789") or "secret"
+        column = base = re.sub(r"[^A-Za-z0-9_.-]", "-", name).lstrip("-.0123456789").rstrip("-.") or "secret"
         # Another value under the same name, as of a password that is changed, is another cell.
         for number in count(2):
             if self.columns.setdefault(column, value) == value:
@@ -144,7 +149,7 @@ class _Walk:
     def filled(self, name: str, value: str) -> str:
         """The template of a named value of a request."""
         placed = self.placed(value)
-        if placed is None and name.lower() not in self.keep and (is_secret_name(name) or has_token(value)):
+        if placed is None and name.lower() not in self.keep and (_is_secret(name) or has_token(value)):
             placed = self.row(name, value)
         if placed is None:
             self.miss(value)
@@ -167,9 +172,9 @@ def read_journey(
             if entry.base != base:
                 _learn_elsewhere(walk, entry)
             continue
-        step, wrong = _step(walk, entry, source)
-        if wrong:
-            walk.leave_out(f"that cannot be sent: {wrong}", example)
+        step, why = _step(walk, entry, source)
+        if why:
+            walk.leave_out(why, example)
             continue
         thinks.append(0 if ended_ns is None else max(began_ns - ended_ns, 0))
         took_ms = min(max(entry.took_ms, 0), _LONGEST_MS)
@@ -232,34 +237,42 @@ def _unfit(entry: HarEntry, base: str, *, whole: bool) -> str:
 
 
 def _step(walk: _Walk, entry: HarEntry, source: RequestSource) -> tuple[dict[str, Plain], str]:
-    """A step without its name and its think time, and why it cannot be sent."""
-    method = entry.method.upper()
+    """A step without its name and its think time, and why it is left out."""
+    method, fields = entry.method.upper(), _fields(entry.body or "", entry.body_type)
+    if entry.body and fields is None and (secret := secret_in_body(entry.body, walk.keep, _is_secret)) is not None:
+        return {}, f"whose body holds a secret (`{clip(secret)}`)"
     path: Plain = _path(walk, entry.url)
     step: dict[str, Plain] = {method.lower(): path} if method.lower() in METHODS else {"method": method, "path": path}
     if entry.parts:
         step["multipart"] = _form_parts(walk, entry.parts)
     elif entry.body is not None:
-        step |= _body(walk, entry.body, entry.body_type)
-    headers = dict[str, Plain]()
-    for name, value in entry.headers:
-        lower = name.lower()
-        is_set = lower == "content-type" and not {"json", "form", "multipart"}.isdisjoint(step)
-        takes_any = lower == "accept" and "*/*" in value
-        if not (
-            takes_any or lower in _LEFT_TO_REDLINE or lower.startswith((":", "sec-")) or is_set or not value.strip()
-        ):
-            headers[name] = _header(walk, name, value.strip())
+        step |= {"body": as_literal(entry.body)} if fields is None else _body(walk, entry.body, fields)
+    headers = _headers(walk, entry, step)
     if headers:
         step["headers"] = headers
     if entry.status not in {None, 200, 304}:
         step["expect"] = {"status": entry.status}
     if _SURROGATE.search(json.dumps(step, ensure_ascii=False)):
-        return {}, "half of a character stands in it"
+        return {}, "that cannot be sent: half of a character stands in it"
     try:
         _STEP.validate_python(step, context={BODIES: source.body})
     except ValidationError as error:
-        return {}, first_mistake(error, StepSchema).message
+        return {}, f"that cannot be sent: {first_mistake(error, StepSchema).message}"
     return step, ""
+
+
+def _headers(walk: _Walk, entry: HarEntry, step: dict[str, Plain]) -> dict[str, Plain]:
+    """The headers of a step, without those that Redline sends itself."""
+    headers = dict[str, Plain]()
+    own_type = next((kind for key, kind in _OWN_TYPES.items() if key in step), None)
+    for name, text in entry.headers:
+        lower, value = name.lower(), text.strip()
+        is_own = lower == "content-type" and (own_type == value.lower() or "multipart" in step)
+        takes_any = lower == "accept" and "*/*" in value
+        is_left = lower in _LEFT_TO_REDLINE or lower.startswith((":", "sec-"))
+        if value and not (is_own or takes_any or is_left):
+            add_header(headers, name, _header(walk, name, value))
+    return headers
 
 
 def _form_parts(walk: _Walk, parts: tuple[FormPartOfFile, ...]) -> list[Plain]:
@@ -305,27 +318,52 @@ def _header(walk: _Walk, name: str, value: str) -> str:
     return as_literal(value)
 
 
-def _body(walk: _Walk, body: str, kind: str) -> dict[str, Plain]:
-    if kind == _FORM:
-        pairs = parse_qsl(body, keep_blank_values=True)
-        if len({name for name, _ in pairs}) == len(pairs) and _form(pairs) == body:
-            _note_login(walk, [name for name, _ in pairs])
-            names = [name for name, _ in pairs]
-            return {"form": {as_literal(name): _typed(walk, name, value, names) for name, value in pairs}}
-    if kind.endswith("json"):
-        try:
-            value = json.loads(body)
-            names = list(value) if isinstance(value, dict) else []
-            made = _in_json(value, lambda name, text: _typed(walk, name, text, names), "")
-        except (ValueError, RecursionError):
-            return {"body": as_literal(body)}
-        _note_login(walk, names)
-        return {"body": as_literal(body)} if made is None else {"json": made}
-    return {"body": as_literal(body)}
+class _Fields(NamedTuple):
+    """The texts in a body, and the key of a step that writes them. `is_same`: that key sends the same bytes."""
+
+    key: str
+    value: Plain
+    is_same: bool
 
 
-def _form(pairs: list[tuple[str, str]]) -> str:
-    return "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in pairs)
+def _fields(body: str, kind: str) -> _Fields | None:
+    """The fields of a form, or JSON whatever its kind; None if no key can send all of it in its order."""
+    try:
+        if kind == _FORM:
+            form = _form(body)
+            return None if form is None else _Fields("form", form, urlencode(form, doseq=True) == body)
+        value = read_json(body, _unique)
+        again = json_text(value, spaces=False) if isinstance(value, (dict, list, str)) else None
+    except (ValueError, RecursionError):
+        return None
+    return None if again is None else _Fields("json", value, kind.endswith("json") and again == body)
+
+
+def _form(body: str) -> dict[str, Plain] | None:
+    """The fields of a form; None if fields of one name do not stand together. Raises ValueError."""
+    pairs = parse_qsl(body, keep_blank_values=True, errors="strict")
+    fields = dict[str, list[Plain]]()
+    for name, text in pairs:
+        fields.setdefault(name, []).append(text)
+    if [(name, text) for name, texts in fields.items() for text in texts] != pairs:
+        return None
+    return {name: texts[0] if len(texts) == 1 else texts for name, texts in fields.items()}
+
+
+def _unique(pairs: list[tuple[str, Plain]]) -> dict[str, Plain]:
+    """The object of these pairs. Raises ValueError if two have one name."""
+    if len(made := dict(pairs)) < len(pairs):
+        raise ValueError
+    return made
+
+
+def _body(walk: _Walk, body: str, fields: _Fields) -> dict[str, Plain]:
+    """The body with templates in place of its texts; as it was sent, if all of them stay."""
+    names = [*_names(fields.value)]
+    _note_login(walk, names)
+    made = _in_json(fields.value, lambda name, text: _typed(walk, name, text, names), "")
+    stays = made == _in_json(fields.value, lambda _, text: as_literal(text), "")
+    return {"body": as_literal(body)} if stays and not fields.is_same else {fields.key: made}
 
 
 def _note_login(walk: _Walk, names: list[str]) -> None:
@@ -334,22 +372,42 @@ def _note_login(walk: _Walk, names: list[str]) -> None:
         walk.logs_in = len(walk.requests)
 
 
+def _is_secret(name: str) -> bool:
+    return is_secret_name(name) or _PASSWORD.search(name) is not None
+
+
 def _typed(walk: _Walk, name: str, value: str, beside: list[str]) -> str:
     """The template of a field; the name of the user beside a password belongs to the same row."""
     if _USER.fullmatch(name) and any(map(_PASSWORD.search, beside)) and name.lower() not in walk.keep:
         return walk.row(name, value)
-    if _PASSWORD.search(name) and name.lower() not in walk.keep:
-        return walk.placed(value) or walk.row(name, value)
     return walk.filled(name, value)
 
 
-def _in_json(value: Plain, fill: Callable[[str, str], str], name: str) -> Plain:
-    """JSON with templates in place of its texts. Numbers stay: a value of an answer would become a text."""
+def _names(value: Plain) -> Iterator[str]:
+    """The names in JSON, at every level."""
     if isinstance(value, dict):
-        return {as_literal(key): _in_json(inner, fill, key) for key, inner in value.items()}
+        yield from value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _names(inner)
+
+
+def _in_json(value: Plain, fill: Callable[[str, str], str], name: str) -> Plain:
+    """JSON with templates in place of its texts, and of numbers that are secrets, which become texts.
+
+    Other numbers stay: a value of an answer would become a text.
+    """
+    if isinstance(value, dict):
+        # All that a secret consists of is secret, unless it names its secrets itself.
+        is_whole = _is_secret(name) and not any(map(_is_secret, value))
+        return {as_literal(key): _in_json(inner, fill, name if is_whole else key) for key, inner in value.items()}
     if isinstance(value, list):
         return [_in_json(inner, fill, name) for inner in value]
-    return fill(name, value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return fill(name, value)
+    if value is None or isinstance(value, bool) or not _is_secret(name) or _COUNTED.search(name):
+        return value
+    text = json_text(value)
+    return value if (made := fill(name, text)) == text else made
 
 
 def _learn_elsewhere(walk: _Walk, entry: HarEntry) -> None:

@@ -144,7 +144,7 @@ class _Operations:
             made |= is_made
             match where:
                 case "path":
-                    target = _filled(target, f"{{{name}}}", quote(_plain(value), safe=""))
+                    target = _filled(target, f"{{{name}}}", _joined(value))
                 case "query":
                     query += _pairs(name, value, parameter)
                 case "querystring":
@@ -342,12 +342,19 @@ def _preferred(content: Mapping[str, Any]) -> str | None:
 
 
 def _plain(value: object) -> str:
-    """A value in a path or a header, in the style `simple`."""
+    """A value in a header, or an item of a path or a query, in the style `simple`."""
     if isinstance(value, list):
         return ",".join(map(_plain, value))
     if isinstance(value, dict):
         return ",".join(f"{name},{_plain(inner)}" for name, inner in value.items())
     return value if isinstance(value, str) else _json(value)
+
+
+def _joined(value: object, joint: str = ",") -> str:
+    """A value in a path or a query, with its items encoded, and what stands between them as it is."""
+    if isinstance(value, dict):
+        value = [part for pair in value.items() for part in pair]
+    return joint.join(quote(_plain(item), safe="") for item in (value if isinstance(value, list) else [value]))
 
 
 def _pairs(name: str, value: object, parameter: Mapping[str, Any]) -> list[str]:
@@ -357,8 +364,7 @@ def _pairs(name: str, value: object, parameter: Mapping[str, Any]) -> list[str]:
     style = text_at(parameter, "style") or "form"
     is_deep, is_joined = style == "deepObject", parameter.get("explode", style == "form") is False
     if is_joined and not is_deep and isinstance(value, (list, dict)):
-        items = value if isinstance(value, list) else [part for pair in value.items() for part in pair]
-        return [f"{quote(name)}={_JOINTS.get(style, ',').join(quote(_plain(item), safe='') for item in items)}"]
+        return [f"{quote(name)}={_joined(value, _JOINTS.get(style, ','))}"]
     if isinstance(value, list):
         return [f"{quote(name)}={quote(_plain(item), safe='')}" for item in value]
     if isinstance(value, dict):

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.asking.written import as_yaml
 from redline.errors import UsageError
 from redline.extras.importing.journeys import ImportedJourney, read_journey
+from redline.model import Request
 from redline.suite import referenced_files
 from redline.suite.project import read_project
 from tests.unit.extras.importing.test_fuzz import PLAIN, mutated
@@ -25,6 +27,8 @@ def entry(at_ms: int, url: str, method: str = "GET", status: int = 200, **more: 
         request["postData"] = {"mimeType": "application/x-www-form-urlencoded", "text": more["form"]}
     if "json" in more:
         request["postData"] = {"mimeType": "application/json", "text": json.dumps(more["json"])}
+    if "body" in more:
+        request["postData"] = {"mimeType": more.get("sent", {}).get("Content-Type", ""), "text": more["body"]}
     return {
         "startedDateTime": f"2026-11-26T12:00:{at_ms // 1000:02}.{at_ms % 1000:03}Z",
         "time": 20,
@@ -89,13 +93,14 @@ def test_a_recording_becomes_a_journey(tmp_path: Path) -> None:
     check_is_read(made, tmp_path)
 
 
-def check_is_read(made: ImportedJourney, folder: Path) -> None:
+def check_is_read(made: ImportedJourney, folder: Path) -> tuple[Request, ...]:
     """What is written can be read again, beside a file of rows."""
     columns = made.columns or ("a",)
     (folder / "users.csv").write_text("\n".join([",".join(columns), ",".join("x" for _ in columns), ""]))
-    text = json.dumps({"start": "./x {port}", **made.document})
+    text = as_yaml({"start": "./x {port}", **made.document})
     (scenario,) = read_project(text, "redline.yaml", referenced_files(folder / "redline.yaml")).scenarios
     assert len(scenario.requests) == len(made.once) + len(made.steps)
+    return scenario.requests
 
 
 def test_without_a_login_all_is_repeated_and_secrets_are_rows() -> None:
@@ -152,6 +157,83 @@ def test_a_field_whose_name_has_pin_in_it_is_no_password() -> None:
     made = made_of([entry(0, "/shop"), entry(900, "/orders", "POST", 201, form="shipping=fast&compass=north")])
     assert not made.columns
     assert "fast" in str(made.document)
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "written"),
+    [
+        (FORM, "user=ann&password=hunter*2", {"form": {"user": "{row:user}", "password": "{row:password}"}}),
+        (FORM, "user=a%40x&pass=hunter%202", {"form": {"user": "{row:user}", "pass": "{row:pass}"}}),
+        (FORM, "o=a&o=b&password=hunter2", {"form": {"o": ["a", "b"], "password": "{row:password}"}}),
+        (FORM, "o=a&password=hunter2&o=b", None),
+        (FORM, "o=%ff&user_pass=hunter2", None),
+        ("text/plain", '{"user": "ann", "pwd": "hunter2"}', {"json": {"user": "{row:user}", "pwd": "{row:pwd}"}}),
+        ("text/plain", "user=ann&password=hunter2", None),
+        ("application/json", '{"pin":1234,"n":1.10,"b":true}', {"json": {"pin": "{row:pin}", "n": 1.10, "b": True}}),
+        ("application/json", '{"pin":"hunter2","a":1,"a":2}', None),
+        ("application/json", '{"max_tokens":256,"n":1}', {"json": {"max_tokens": 256, "n": 1}}),
+        ("application/json", '{"password":{"value":"hunter2"}}', {"json": {"password": {"value": "{row:password}"}}}),
+    ],
+)
+def test_no_secret_of_a_body_is_written(kind: str, body: str, written: dict[str, Any] | None, tmp_path: Path) -> None:
+    """Where no template can take its place, the request is left out."""
+    made = made_of([entry(0, "/"), entry(9, "/in", "POST", body=body, sent={"Content-Type": kind})])
+    check_is_read(made, tmp_path)
+    assert "hunter" not in json.dumps(made.document)
+    assert "1234" not in json.dumps(made.document)
+    steps = [*made.once, *made.steps][1:]
+    assert [{key: step[key] for key in step if key in {"body", "form", "json"}} for step in steps] == [written] * bool(
+        written
+    )
+    assert [note.why.partition(" (")[0] for note in made.left_out] == ["whose body holds a secret"] * (not written)
+
+
+def test_a_login_within_an_object_is_one(tmp_path: Path) -> None:
+    """Both as in JSON, and as a form writes it."""
+    login = {"user": {"email": "ann@example.org", "password": "geheim", "remember": True}}
+    fields = "user%5Bemail%5D=ann%40example.org&user%5Bpassword%5D=geheim"
+    for body, columns in (
+        ({"json": login}, ("email", "password")),
+        ({"form": fields}, ("user-email", "user-password")),
+    ):
+        made = made_of([entry(0, "/login", "POST", **body), entry(900, "/shop")])
+        check_is_read(made, tmp_path)
+        assert made.columns == columns
+        assert [step["name"] for step in made.once] == ["post-login"]
+
+
+@pytest.mark.parametrize("body", ['{"a":1.10,"b":1E400,"c":-0}', '{"d":1,"d":2}', '{"a": 1}', "[1e2]"])
+def test_a_body_without_values_of_others_is_sent_as_it_was(body: str, tmp_path: Path) -> None:
+    made = made_of([entry(0, "/a", "POST", body=body, sent={"Content-Type": "application/json"})])
+    (request,) = check_is_read(made, tmp_path)
+    assert request.body is not None
+    assert request.body.content().decode() == body
+    assert request.header_lines == (("Content-Type", "application/json"),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json-patch+json", '[{"op":"remove","path":"/a"}]'),
+        ("application/json; charset=UTF-8", '{"a":1}'),
+        ("text/plain", '{"a":1,"password":"geheim"}'),
+        (f"{FORM};charset=UTF-8", "a=1"),
+    ],
+)
+def test_a_body_keeps_its_content_type(kind: str, body: str, tmp_path: Path) -> None:
+    made = made_of([entry(0, "/a", "POST", body=body, sent={"Content-Type": kind})])
+    (request,) = check_is_read(made, tmp_path)
+    assert request.header_lines == (("Content-Type", kind),)
+
+
+def test_a_repeated_header_is_a_list(tmp_path: Path) -> None:
+    asked = entry(0, "/a")
+    asked["request"]["headers"] = [{"name": name, "value": "1"} for name in ("X-A", "X-B", "x-a")]
+    (request,) = check_is_read(made_of([asked]), tmp_path)
+    assert request.header_lines == (("X-A", "1"), ("X-A", "1"), ("X-B", "1"))
 
 
 def test_what_is_no_journey_is_refused() -> None:

@@ -86,6 +86,15 @@ def test_parameters_stand_in_the_query_as_the_style_form_says(schema: dict[str, 
 
 
 @pytest.mark.parametrize(
+    ("value", "path"),
+    [(["a", "b"], "/o/a,b"), (["a,b"], "/o/a%2Cb"), ({"x": "1/2"}, "/o/x,1%2F2"), ("a,b", "/o/a%2Cb")],
+)
+def test_the_items_of_a_path_stand_between_commas(value: object, path: str) -> None:
+    paths = {"/o/{x}": get(parameter("x", "path", {}, example=value))}
+    assert api(paths).requests[0]["get"] == path
+
+
+@pytest.mark.parametrize(
     ("how", "value", "path"),
     [
         ({"style": "pipeDelimited"}, [1, 2], "/?x=1%7C2"),
