@@ -61,7 +61,7 @@ def _warn(result: CompareResult) -> None:
         sys.stderr.write(f"{grade}: {line}\n")
     for group in gathered(finding for finding in result.findings if finding.grade is not Grade.NOTE):
         where = named(cell_id.rpartition("-")[0] for cell_id in group.cell_ids)
-        sys.stderr.write(f"{group.worst.grade}: {where}: {group.text}\n")
+        sys.stderr.write(f"{group.first.grade}: {where}: {group.text}\n")
 
 
 def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
