@@ -71,7 +71,8 @@ def _tables(cells: _Cells) -> Iterator[Table | None]:
     yield server_table("Server and proxies, each by itself", ["part", *map(fmt.label, metrics)], parts, left=("part",))
     timed = [(cell, name) for cell, name in cells if cell.shows_numbers]
     shares = sorted({p.q for cell, _ in timed for p in (*cell.response_percentiles, *cell.service_percentiles)})
-    title = "Percentiles of the response time and of the service time"
+    sliced = "" if all(cell.trials for cell, _ in timed) else ", all slices together"
+    title = f"Percentiles of the response time and of the service time{sliced}"
     yield server_table(title, ["time", *map(fmt.percent, shares)], _percentiles(timed, shares), left=("time",))
     drawn = [(cell, name) for cell, name in timed if cell.other_times]
     shares = sorted({p.q for cell, _ in drawn for time in cell.other_times for p in time.points})
