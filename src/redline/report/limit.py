@@ -182,7 +182,7 @@ def _plots(cell: CellLimit) -> Iterator[Plot]:
 def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
     for name in percentiles:
         yield Legend(name, _COLOURS[name])
-    if not cell.by_users:
+    if any(point.overloaded for point in cell.curve):
         yield Legend("did not keep up", 0, "cross")
     for place, answer in enumerate(cell.limits):
         if answer.passed is not None and answer.failed is not None:

@@ -86,6 +86,15 @@ def test_the_plots_have_what_the_curve_has() -> None:
     assert cells[2]["course"] is None
 
 
+def test_the_legend_has_a_cross_where_some_rate_was_too_high() -> None:
+    cell = limits.whole().cells[0]
+    kept = tuple(point for point in cell.curve if not point.overloaded)
+    assert 0 < len(kept) < len(cell.curve)
+    for curve, has_cross in ((cell.curve, True), (kept, False)):
+        report = limits.whole().model_copy(update={"cells": (cell.model_copy(update={"curve": curve}),)})
+        assert ("did not keep up</" in RENDERERS["html"](report).decode()) is has_cross
+
+
 def test_many_cells_are_folded_but_the_first() -> None:
     cells = [limits.busy().model_copy(update={"slug": f"rust.hyper+n={n}"}) for n in range(5)]
     folds = [
