@@ -126,13 +126,13 @@ class Times:
 
 
 def known_points(response: Histogram) -> tuple[Percentile, ...]:
-    """The distribution of response times that no finding touches; a percentile in a gap has its ends."""
+    """The distribution of response times that no finding touches; one in a gap has the ends between which it lies."""
     points = percentiles(response)
     gaps = gaps_at(response, [point.q for point in points if 0 < point.q < 1])
     return tuple(
         point
         if (gap := gaps.get(point.q)) is None
-        else Percentile(q=point.q, ns=gap.high_ns, bound="at most", at_least_ns=gap.low_ns)
+        else Percentile(q=point.q, ns=gap.most_ns, bound="at most", at_least_ns=gap.least_ns)
         for point in points
     )
 
@@ -170,7 +170,7 @@ def load_bounds(
 def bound_of_gap(metric: Metric, gap: Gap) -> Bound:
     """What is known of a percentile that lies in a gap."""
     reason, kind = gap_text(metric, gap), unstable_percentile.kind
-    return Bound(at_least=gap.low_ns, at_most=gap.high_ns, unit=metric.unit, finding=kind, reason=reason)
+    return Bound(at_least=gap.least_ns, at_most=gap.most_ns, unit=metric.unit, finding=kind, reason=reason)
 
 
 def bound_by(touch: Touch, metric: Metric, low: float | None = None, high: float | None = None) -> Bound:

@@ -102,7 +102,7 @@ def cell_report(
         answers=counts.by_status(cell.scenario.statuses),
         response=response,
         response_percentiles=known_points(response) if timed else _bounded_percentiles(result),
-        service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in served))
+        service_percentiles=known_points(Histogram.merged(traffic.service for traffic in served))
         if served
         else _bounded_service(result),
         requests=_requests(result, sliced),

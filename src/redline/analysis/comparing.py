@@ -79,6 +79,7 @@ def compare_two(first: ComparedRun, second: ComparedRun, *, anyway: bool) -> Com
             hint="cells match when server, options, scenario, load, warm-up and timeout are the same; those of duets "
             "by the names of server, scenario and load",
         )
+    of_base = _findings(theirs.report)
     return CompareResult(
         base=base.manifest.name,
         other=other.manifest.name,
@@ -87,7 +88,8 @@ def compare_two(first: ComparedRun, second: ComparedRun, *, anyway: bool) -> Com
         environment_differs=tuple(map(str, compared.environment_differs)),
         environment_grave=tuple(map(str, differing)),
         by_ratios=bool(alone),
-        findings=(*_findings(theirs.report), *_findings(ours.report)),
+        findings=(*of_base, *_findings(ours.report)),
+        of_base=len(of_base),
         notices=_notices(theirs, ours),
     )
 

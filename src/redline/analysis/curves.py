@@ -23,6 +23,7 @@ from redline.stats import QUANTILE_OF, Quantiles, enough_beyond
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, ShareDifferences, share_differences, times_between
 from redline.stats.estimate import interval
+from redline.stats.gaps import gaps_at
 from redline.stats.samples import Floats, Merged
 from redline.stats.trials import enough
 
@@ -77,12 +78,19 @@ def _least_counts() -> list[tuple[float, int]]:
     return [(q, enough(q)) for q in (*_COARSE, *fine)]
 
 
+def _known(times: Histogram) -> tuple[float, ...]:
+    """The shares of a curve whose percentiles are known: those that lie in a gap are only bounded."""
+    shares = grid(times.count)
+    gaps = gaps_at(times, shares)
+    return tuple(q for q in shares if q not in gaps)
+
+
 def _of_trials(merged: Merged, hosts: tuple[str, ...], others: Iterable[float] = ()) -> tuple[BandedPercentile, ...]:
     """The percentiles as the report estimates them; the shortest time has no interval.
 
     `others` are estimated later: their samples are computed with these.
     """
-    points, wanted = list[BandedPercentile](), grid(sum(part.count for part in merged.histograms))
+    points, wanted = list[BandedPercentile](), _known(Histogram.merged(merged.histograms))
     for sample in Quantiles.several(merged, [*dict.fromkeys((*wanted, *others))])[: len(wanted)]:
         sample.hosts = hosts
         points.append(_point(sample.q, sample.value, interval(sample)[0] if sample.q else None))
@@ -92,7 +100,7 @@ def _of_trials(merged: Merged, hosts: tuple[str, ...], others: Iterable[float] =
 def _of_starts(parts: Sequence[Histogram]) -> tuple[BandedPercentile, ...]:
     """The percentiles of all starts together; an interval is over the starts' own, and holds that value."""
     together, points = Histogram.merged(parts), list[BandedPercentile]()
-    for q in grid(together.count):
+    for q in _known(together):
         own = [part.quantile_ns(q) for part in parts if enough_beyond(part.count, q)]
         value = together.quantile_ns(q)
         whole = q > 0 and len(own) == len(parts) and all(own)

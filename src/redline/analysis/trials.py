@@ -28,7 +28,7 @@ from redline.model import (
     TrialReport,
     numbers_of,
 )
-from redline.stats import QUANTILE_OF, Trial, TrialNumbers
+from redline.stats import QUANTILE_OF, Trial, TrialNumbers, enough_beyond
 from redline.stats.trials import MeasuredTraffic
 
 
@@ -143,7 +143,8 @@ def _by_trial(trial: Trial) -> dict[Metric, float]:
     if traffic and traffic.counts.completed:
         made[Metric.THROUGHPUT] = trial.rate_per_s
     if traffic and traffic.response.count:
-        made[Metric.P50], made[Metric.P99] = traffic.response.quantiles_ns((0.5, 0.99))
+        made[Metric.P50], p99 = traffic.response.quantiles_ns((0.5, 0.99))
+        made |= {Metric.P99: p99} if enough_beyond(traffic.response.count, 0.99) else {}
     if trial.cpu_per_request_ns is not None:
         made[Metric.CPU_PER_REQUEST] = trial.cpu_per_request_ns
     return made
@@ -172,5 +173,5 @@ def _moments(trial: Trial, *, timed: bool) -> Iterator[Moment]:
                 at_s=(interval.start_ns + interval.lasts_ns / 2) / 1e9,
                 rate_per_s=interval.counts.completed / interval.lasts_ns * 1e9,
                 p50_ns=p50 if timed else 0,
-                p99_ns=p99 if timed else 0,
+                p99_ns=p99 if timed and enough_beyond(interval.response.count, 0.99) else 0,
             )

@@ -15,7 +15,7 @@ from redline.findings.rules import (
 )
 from redline.model import Cell, Finding, Metric, ServerFacts
 from redline.quantities import duration, percent, rate
-from redline.stats import Trial
+from redline.stats import Trial, enough_beyond
 from redline.stats.builds import BuildScatter, differing
 from redline.stats.series import interval_excess, trend, two_groups
 
@@ -245,7 +245,8 @@ def too_few_samples(used: Sequence[Trial]) -> Observation | None:
         return None
     count = sum(trial.traffic.counts.due for trial in used if trial.traffic)
     beyond = count * (1 - TAIL)
-    message = f"{count:,} requests were measured, so p99 rests on the slowest {beyond:,.0f}."
+    rests = f"so p99 rests on the slowest {beyond:,.0f}" if enough_beyond(count, TAIL) else "too few for a p99"
+    message = f"{count:,} requests were measured, {rests}."
     return Observation(WANTED_BEYOND - beyond, message)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from redline.findings.table import RULES
-from redline.model import Finding
+from redline.model import Finding, Grade
 
 MOST_NAMED = 3
 """The most names that a line lists before it counts the others."""
@@ -12,13 +12,13 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Gathered:
-    """All findings of a kind, the gravest first, otherwise in their order."""
+    """All findings of a kind and grade, in their order."""
 
     findings: tuple[Finding, ...]
 
     @property
-    def worst(self) -> Finding:
-        """The gravest finding, whose message and advice represent all."""
+    def first(self) -> Finding:
+        """The first finding, whose message and advice represent all."""
         return self.findings[0]
 
     @property
@@ -40,16 +40,16 @@ class Gathered:
     @property
     def text(self) -> str:
         """`cpu-steal in 12 trials (3, 7, 9 and 9 more): The host took away …`."""
-        return f"{self.worst.kind}{self.where and f' in {self.where}'}: {self.worst.message}"
+        return f"{self.first.kind}{self.where and f' in {self.where}'}: {self.first.message}"
 
 
 def gathered(findings: Iterable[Finding]) -> tuple[Gathered, ...]:
-    """Group findings by kind, the gravest kinds first and reassuring kinds last."""
-    kinds: dict[str, list[Finding]] = {}
+    """Group findings by kind and grade, the gravest first and reassuring kinds last."""
+    kinds: dict[tuple[str, Grade], list[Finding]] = {}
     for finding in findings:
-        kinds.setdefault(finding.kind, []).append(finding)
-    alike = (Gathered(tuple(sorted(same, key=lambda finding: -finding.grade.weight))) for same in kinds.values())
-    return tuple(sorted(alike, key=lambda group: (-group.worst.grade.weight, RULES[group.worst.kind].reassures)))
+        kinds.setdefault((finding.kind, finding.grade), []).append(finding)
+    alike = (Gathered(tuple(same)) for same in kinds.values())
+    return tuple(sorted(alike, key=lambda group: (-group.first.grade.weight, RULES[group.first.kind].reassures)))
 
 
 def merged_by_text(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:

@@ -115,13 +115,18 @@ def _course(cell: Followed, history: History) -> RunCourse:
         hint=metric,
         value=texts.last_value(cell),
         label=f"{cell.name}, {metric}: now {texts.last_value(cell)}; {changes or 'no change'}",
-        points=tuple((estimate.value, estimate.low, estimate.high) if estimate else None for estimate in estimates),
+        points=tuple(_point(estimate) if estimate else None for estimate in estimates),
         ticks=tuple((estimate.value, _tick(estimate, cell)) for estimate in (*known[:1], *known[1:][-1:])),
         first=history.runs[cell.points[0].run].name,
         last=history.runs[cell.points[-1].run].name,
         eras=tuple(place for place in range(1, len(eras)) if eras[place] != eras[place - 1]),
         changes=tuple((places[change.run], change.verdict) for change in cell.changes),
     )
+
+
+def _point(estimate: Estimate) -> tuple[float, float | None, float | None]:
+    """The value and the ends of its interval, unless that says nothing."""
+    return (estimate.value, *((None, None) if estimate.says_nothing else (estimate.low, estimate.high)))
 
 
 def _tick(estimate: Estimate, cell: Followed) -> str:

@@ -26,6 +26,14 @@ class CompareResult(Frozen):
     environment_grave: tuple[str, ...] = Field(
         default=(), description="the grave differences: two runs are then compared only with `--anyway`"
     )
-    findings: tuple[Finding, ...] = Field(description="findings about the compared cells, of both runs")
+    findings: tuple[Finding, ...] = Field(description="findings about the compared cells, of both runs, the base first")
+    of_base: int | None = omitted_if_default(None, "how many `findings` are of the base; absent with one run")
     same: str = omitted_if_default("", "what was built has the same bytes, so that nothing was measured")
     notices: tuple[str, ...] = omitted_if_default((), "what the runs lack, such as starts that were lost")
+
+    @property
+    def findings_by_run(self) -> tuple[tuple[str, tuple[Finding, ...]], ...]:
+        """The findings of each of two runs, with its name; of one run without a name."""
+        if self.of_base is None:
+            return (("", self.findings),)
+        return (self.base, self.findings[: self.of_base]), (self.other, self.findings[self.of_base :])

@@ -43,14 +43,19 @@ def _sections(result: CompareResult) -> Iterator[Section]:
         yield Section("What differs in the environment", (texts,), anchor="environment")
     if result.unmatched:
         yield Section("Not compared", (Prose.of(result.unmatched, listed=True),), anchor="unmatched")
-    grave = [group for group in gathered(result.findings) if group.worst.grade is not Grade.NOTE]
-    items = tuple(map(_item, grave))
+    items = tuple(
+        _item(group, run)
+        for run, findings in result.findings_by_run
+        for group in gathered(findings)
+        if group.first.grade is not Grade.NOTE
+    )
     none = Prose.of([] if items else ["Neither run has a finding above a note about these cells."], "dim")
     yield Section("Findings", (Items(items),) if items else (none,), anchor="findings", count=len(items))
 
 
-def _item(group: Gathered) -> Item:
-    grade, cells = group.worst.grade, named(map(fmt.slug_of, group.cell_ids))
-    head = line((f"{fmt.GRADE_MARKS[grade]} {grade}", grade), " ", (group.worst.kind, "strong"))
-    where = f"in {cells}{group.where and f', {group.where}'}"
-    return Item(head, (line(group.worst.message), line(f"→ {group.worst.advice}"), line((where, "dim"))))
+def _item(group: Gathered, run: str) -> Item:
+    grade, cells = group.first.grade, named(map(fmt.slug_of, group.cell_ids))
+    trials = sum(finding.position is not None for finding in group.findings)
+    head = line((f"{fmt.GRADE_MARKS[grade]} {grade}", grade), " ", (group.first.kind, "strong"))
+    where = f"in {f'{run}: ' if run else ''}{cells}" + (f", {fmt.count(trials, 'trial')}" if trials else "")
+    return Item(head, (line(group.first.message), line(f"→ {group.first.advice}"), line((where, "dim"))))

@@ -182,7 +182,7 @@ def _plots(cell: CellLimit) -> Iterator[Plot]:
 def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
     for name in percentiles:
         yield Legend(name, _COLOURS[name])
-    if not cell.by_users:
+    if any(point.overloaded for point in cell.curve):
         yield Legend("did not keep up", 0, "cross")
     for place, answer in enumerate(cell.limits):
         if answer.passed is not None and answer.failed is not None:
@@ -426,25 +426,26 @@ def client_text(cell: CellLimit) -> str:
 
 
 def search_findings(report: LimitReport) -> Iterator[Section]:
-    """Yield the findings about servers, then those about probes: the worst of a kind, and no notes about probes."""
+    """Yield the findings, gravest first: those about servers, then those about probes, without notes about these."""
     of_servers: dict[tuple[FindingKind, str], list[_Found]] = {}
-    of_probes: dict[FindingKind, list[_Found]] = {}
+    of_probes: dict[tuple[FindingKind, Grade], list[_Found]] = {}
     for cell in report.cells:
         for finding in cell.findings:
             if finding.position is None:
                 of_servers.setdefault((finding.kind, finding.message), []).append((cell, finding))
             elif finding.grade is not Grade.NOTE:
-                of_probes.setdefault(finding.kind, []).append((cell, finding))
+                of_probes.setdefault((finding.kind, finding.grade), []).append((cell, finding))
     names = {cell.slug: server_names(report)[place] for place, cell in enumerate(report.cells)}
-    items = [_item(alike[0][1], ", ".join(names[cell.slug] for cell, _ in alike)) for alike in of_servers.values()]
+    found = [(alike[0][1], ", ".join(names[cell.slug] for cell, _ in alike)) for alike in of_servers.values()]
     for alike in of_probes.values():
-        cell, worst = max(alike, key=lambda found: found[1].grade.weight)
+        cell, first = alike[0]
         probes = sum(len(cell.probes) for cell in report.cells)
         of = f" of {names[cell.slug]}" if len(report.cells) > 1 else ""
-        tried = cell.probes[worst.position or 0].said
-        items.append(_item(worst, f"{len(alike)} of {fmt.count(probes, 'probe')}, for example at {tried}{of}"))
+        tried = cell.probes[first.position or 0].said
+        found.append((first, f"{len(alike)} of {fmt.count(probes, 'probe')}, for example at {tried}{of}"))
+    items = tuple(_item(*each) for each in sorted(found, key=lambda each: -each[0].grade.weight))
     if items:
-        yield Section("Findings", (Items(tuple(items), folded=True),), anchor="findings", count=len(items))
+        yield Section("Findings", (Items(items, folded=True),), anchor="findings", count=len(items))
 
 
 def server_names(report: LimitReport) -> Sequence[str]:

@@ -63,15 +63,17 @@ def measured(report: Report) -> Iterator[Section]:
 
 def _tables(cells: _Cells) -> Iterator[Table | None]:
     yield server_table("Objectives", ["objective", "measured", "met"], _objectives(cells), left=("objective", "met"))
-    heads = [*map(fmt.label, Metric), "rests on"]
-    estimates = ((name, _estimates(cell)) for cell, name in cells)
+    levels = [metric for metric in Metric if any(metric in {**cell.known, **cell.bounds} for cell, _ in cells)]
+    heads = [*map(fmt.label, levels), "rests on"]
+    estimates = ((name, _estimates(cell, levels)) for cell, name in cells)
     yield server_table("Estimates, each with its 95% interval", heads, estimates, left=("rests on",))
     metrics = [Metric.CPU_PER_REQUEST, Metric.MEMORY]
     parts = ((name, (part.name, *_amounts(part.estimates, metrics))) for cell, name in cells for part in cell.parts)
     yield server_table("Server and proxies, each by itself", ["part", *map(fmt.label, metrics)], parts, left=("part",))
     timed = [(cell, name) for cell, name in cells if cell.shows_numbers]
     shares = sorted({p.q for cell, _ in timed for p in (*cell.response_percentiles, *cell.service_percentiles)})
-    title = "Percentiles of the response time and of the service time"
+    sliced = "" if all(cell.trials for cell, _ in timed) else ", all slices together"
+    title = f"Percentiles of the response time and of the service time{sliced}"
     yield server_table(title, ["time", *map(fmt.percent, shares)], _percentiles(timed, shares), left=("time",))
     drawn = [(cell, name) for cell, name in timed if cell.other_times]
     shares = sorted({p.q for cell, _ in drawn for time in cell.other_times for p in time.points})
@@ -98,12 +100,12 @@ def _objectives(cells: _Cells) -> _Rows:
             yield name, (result.objective.text, fmt.actual(result) if shown else "no number", TextCell((met,)))
 
 
-def _estimates(cell: CellReport) -> Iterator[TableCell]:
+def _estimates(cell: CellReport, metrics: Iterable[Metric]) -> Iterator[TableCell]:
     """The estimates with their intervals, and their basis; for an invalid cell, why there are none."""
     if not cell.shows_numbers:
         yield InvalidCell(invalid_reason(cell))
         return
-    yield from _amounts(cell.known, Metric, cell.bounds)
+    yield from _amounts(cell.known, metrics, cell.bounds)
     yield _rests_on(cell)
 
 

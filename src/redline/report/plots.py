@@ -97,7 +97,11 @@ def plots_section(report: Report) -> Iterator[Section]:
         shown = [Fold(group.heading(), tuple(blocks), is_open) for group, blocks in zip(every, drawings, strict=True)]
     known = {name for cell in report.cells for name in more_curves(cell)}
     times = (*_TIMES, *((name, title.removeprefix("time ")) for name, title in MORE_TIMES.items() if name in known))
-    choices = (("time", "percentiles of", times, "response"), _SCALE, *((_OVER,) if timed else ()))
+    choices = (
+        ("time", "percentiles of", times, "response"),
+        _SCALE,
+        *((_OVER,) if any(map(_has_p99, report.cells)) else ()),
+    )
     blocks = filled(*shown, distributions_fold(report), Prose.of([text], "dim"))
     yield Section("Plots", tuple(blocks), anchor="plots", aside=Choices(choices))
 
@@ -127,11 +131,18 @@ def _plots(place: int, group: Group, series: dict[str, int]) -> Plots | None:
     known = {
         "percentiles": share_one_plot(group),
         "rate": any(cell.timeline for cell in cells),
-        "latency": any(moment.p99_ns for cell in cells for moment in cell.timeline),
+        "latency": any(moment.p50_ns for cell in cells for moment in cell.timeline),
     }
     kinds = {kind: title for kind, title in _TITLES.items() if known[kind]}
+    if "latency" in kinds and not any(map(_has_p99, cells)):
+        kinds["latency"] = kinds["latency"].replace("p99", "p50")
     plots = (Plot(kind, title, f"{title}, {label}") for kind, title in kinds.items())
     return Plots(place, tuple(plots), tuple(legend) if len(series) > 1 else (), toggles=True) if cells else None
+
+
+def _has_p99(cell: CellReport) -> bool:
+    """Whether any interval has enough requests for a p99."""
+    return any(moment.p99_ns for moment in cell.timeline)
 
 
 def _laid(report: Report) -> dict[str, int]:

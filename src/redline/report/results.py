@@ -226,7 +226,7 @@ def bound_notes(cell: CellReport) -> Iterator[str]:
         yield f"{cell.server}: {', '.join(names)} {are}: {reason}"
     yield from _ended_early(cell)
     if _LENGTHENING & {finding.kind for finding in cell.findings}:
-        times = [f"{fmt.quantile_name(p.q)} {fmt.duration(p.ns)}" for p in cell.service_percentiles if p.q in _SAID]
+        times = [f"{fmt.quantile_name(p.q)} {fmt.point_words(p)}" for p in cell.service_percentiles if p.q in _SAID]
         if times:
             yield f"{cell.server}: service time {', '.join(times)}."
 

@@ -26,7 +26,6 @@ _BIASED: Mapping[str, tuple[Level, ...]] = {
     "levels": _SHOWN,
 }
 """The numbers that a finding moves, by the word that its rule has for them."""
-_BOUNDS = {"≤": "at most", "≥": "at least"}
 
 
 def is_single(report: Report) -> bool:
@@ -58,8 +57,7 @@ def _tiles(cell: CellReport) -> Iterator[Tile]:
     are_all_streams = streams is not None and streams.begun >= cell.counts.due
     for level in _OF_STREAMS if are_all_streams else _SHOWN:
         if (score := level_score(cell, level)).value not in ("", fmt.NOT_KNOWN):
-            beside = ", ".join(filter(None, (_BOUNDS.get(score.value[0]), score.spread)))
-            yield Tile(level_name(level), score.value, beside, doubt=score.why or _doubt(cell, level))
+            yield Tile(level_name(level), score.value, score.spread, doubt=score.why or _doubt(cell, level))
 
 
 def _message_tiles(cell: CellReport, streams: StreamReport) -> Iterator[Tile]:

@@ -52,7 +52,10 @@ WHOLE = 40
 _TRIALS = ["round", "recording", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
 _MOST_STARTS = 60
 _UNDRAWN = "The trials below each row need JavaScript; results.json has them."
-_OF_SLICES = "A level is of a server's own slices, a change by neighbouring slices in each start"
+_OF_SLICES = (
+    "A level is the mean over starts of a server's own slices (the percentiles below are of all slices together), "
+    "a change by neighbouring slices in each start"
+)
 _OF_TRIALS = "A level is of all trials, a change by the trials of each round"
 
 

@@ -27,11 +27,16 @@ _ERRORS = 3.0
 
 @dataclass(frozen=True)
 class Gap:
-    """A gap: a share of the times lies above it, `high_ns` and longer, and the others take at most `low_ns`."""
+    """A gap: a share of the times lies above it, `high_ns` and longer, and the others take at most `low_ns`.
+
+    The quantile that lies in it is between `least_ns` and `most_ns`, as far as its place is known.
+    """
 
     low_ns: int
     high_ns: int
     above: float
+    least_ns: int
+    most_ns: int
 
 
 def gap_at(times: Histogram, q: float) -> Gap | None:
@@ -48,14 +53,8 @@ def gaps_at(times: Histogram, quantiles: Sequence[float]) -> dict[float, Gap]:
         found = seen.found
         here = found[(seen.below[found] >= (q - slack) * seen.n) & (seen.passed[found] <= (q + slack) * seen.n)]
         if len(here):
-            gaps[q] = seen.best(here)
+            gaps[q] = seen.best(here, *times.quantiles_ns((q - slack, q + slack)))
     return gaps
-
-
-def clearest_gap(times: Histogram) -> Gap | None:
-    """The gap with the fewest times in it, wherever it is; None without any."""
-    seen = _Gaps(times)
-    return seen.best(seen.found) if len(seen.found) else None
 
 
 class _Gaps:
@@ -72,7 +71,8 @@ class _Gaps:
         smaller = np.minimum(self.below, self._above)
         self.found = np.flatnonzero((smaller >= FEWEST_BESIDE) & (self._inside <= MOST_INSIDE * smaller))
 
-    def best(self, places: NDArray[np.intp]) -> Gap:
-        """The gap at one of these places that has the fewest times in it."""
+    def best(self, places: NDArray[np.intp], least_ns: int, most_ns: int) -> Gap:
+        """The gap at one of these places that has the fewest times in it, of a quantile between these times."""
         best = int(places[np.argmin(self._inside[places])])
-        return Gap(int(self._values[best]), int(self._values[self._ends[best]]), float(self._above[best]) / self.n)
+        low, high = int(self._values[best]), int(self._values[self._ends[best]])
+        return Gap(low, high, float(self._above[best]) / self.n, min(least_ns, low), max(most_ns, high))

@@ -46,6 +46,17 @@ def test_a_change_is_marked_before_its_run() -> None:
     assert drawn.dots.count("h0") == 10
 
 
+def test_an_interval_that_says_nothing_is_not_drawn() -> None:
+    made = history([2000.0] * 8)
+    cell = made.cells[0]
+    assert cell.points[2].estimate is not None
+    wide = cell.points[2].estimate.model_copy(update={"low": 1.0, "high": 1e6})
+    points = tuple(p.model_copy(update={"estimate": wide}) if at == 2 else p for at, p in enumerate(cell.points))
+    (course,) = courses(made.model_copy(update={"cells": (cell.model_copy(update={"points": points}),)}))
+    assert course.points[2] == (wide.value, None, None)
+    assert None not in (course.points[1] or ())
+
+
 def test_a_missing_run_breaks_the_line() -> None:
     (course,) = courses(history([2000.0] * 8, missing=3))
     assert course.points[3] is None

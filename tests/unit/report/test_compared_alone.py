@@ -134,7 +134,13 @@ def test_levels_are_of_slices(one: Report) -> None:
     assert first.estimates[Metric.P50].value == pytest.approx(1_500_000, rel=0.01)
     assert first.estimates[Metric.THROUGHPUT].n == 6
     assert (first.trials, first.trials_planned, first.valid) == ((), 0, True)
-    results = section(RENDERERS["html"](one).decode(), "results").text
+    page = RENDERERS["html"](one).decode()
+    measured = section(page, "measured").text
+    assert "of the service time, all slices together" in measured
+    assert "CPU per request" in measured
+    assert fmt.label(Metric.GAP_P99) not in measured
+    results = section(page, "results").text
+    assert "A level is the mean over starts" in results
     assert "a change by neighbouring slices in each start, so the change is not the quotient of two levels" in results
     assert "A change without a sign is described: only CPU per request is judged." in results
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import jsonschema
 import pytest
 
-from redline.document.blocks import Strip, Table
+from redline.document.blocks import Items, Strip, Table
+from redline.model import Finding, Grade
 from redline.model.limits import LimitReport, LimitStart, ProbeState
 from redline.render import RENDERERS, page
 from redline.report import limit as words
@@ -83,6 +84,15 @@ def test_the_plots_have_what_the_curve_has() -> None:
     assert cells[0]["limits"] == [50_000_000, 200_000_000]
     assert [band["s"] for band in cells[0]["bands"]] == [4, 5]
     assert cells[2]["course"] is None
+
+
+def test_the_legend_has_a_cross_where_some_rate_was_too_high() -> None:
+    cell = limits.whole().cells[0]
+    kept = tuple(point for point in cell.curve if not point.overloaded)
+    assert 0 < len(kept) < len(cell.curve)
+    for curve, has_cross in ((cell.curve, True), (kept, False)):
+        report = limits.whole().model_copy(update={"cells": (cell.model_copy(update={"curve": curve}),)})
+        assert ("did not keep up</" in RENDERERS["html"](report).decode()) is has_cross
 
 
 def test_many_cells_are_folded_but_the_first() -> None:
@@ -171,6 +181,26 @@ def test_the_words_of_warm_ups() -> None:
     assert text(LimitStart(warmed_ns=9 * SECOND, steady=True), late) == (
         "start 1 steady after 9.00 s; start 2 still changing after 1 min 30 s"
     )
+
+
+def test_findings_are_counted_by_grade_and_the_gravest_come_first() -> None:
+    report = limits.whole()
+    cell = report.cells[0]
+    grades = (Grade.WARN, Grade.INVALID, Grade.WARN, Grade.NOTE)
+    found = tuple(
+        Finding(kind="send-lateness", grade=grade, message=f"m{at}.", advice="Do.", cell_id=cell.slug, position=at)
+        for at, grade in enumerate(grades)
+    )
+    own = found[3].model_copy(update={"position": None})
+    changed = cell.model_copy(update={"findings": (own, *found)})
+    (section,) = words.search_findings(report.model_copy(update={"cells": (changed,)}))
+    (items,) = section.blocks
+    assert isinstance(items, Items)
+    assert [item.head[0].look for item in items.items] == [Grade.INVALID, Grade.WARN, Grade.NOTE]
+    of = f"of {len(cell.probes)} probes, for example at"
+    where = [item.lines[-1][0].text for item in items.items]
+    assert where[0] == f"in 1 {of} {cell.probes[1].said}"
+    assert where[1] == f"in 2 {of} {cell.probes[0].said}"
 
 
 def test_a_client_that_was_the_limit_is_reported() -> None:

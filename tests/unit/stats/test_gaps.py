@@ -10,6 +10,7 @@ from redline.analysis.bounds import Times
 from redline.findings import judge
 from redline.findings.two_modes import gap_text, gaps_of
 from redline.model import CellReport, Comparison, Histogram, Metric, Recording, Report, Run
+from redline.report.curves import distribution
 from redline.stats.gaps import FEWEST_BESIDE, SLACK, Gap, gap_at
 from redline.stats.samples import Floats
 from tests.fakes.behaviour import GOOD
@@ -31,6 +32,17 @@ def test_a_percentile_at_the_edge_of_the_slow_requests_lies_in_the_gap(slow: int
     assert gap.above == slow / 10_000
     assert gap.low_ns == pytest.approx(0.2 * MS, rel=0.001)
     assert gap.high_ns == pytest.approx(20 * MS, rel=0.001)
+
+
+def test_the_ends_hold_the_quantile_and_what_it_may_be_by_chance() -> None:
+    times = Histogram.of([*np.linspace(0.1, 8, 9_880) * MS, *np.linspace(20, 100, 120) * MS])
+    gap = gap_at(times, 0.99)
+    assert gap is not None
+    assert gap.high_ns == pytest.approx(20 * MS, rel=0.01)
+    assert times.quantile_ns(0.99) == pytest.approx(33 * MS, rel=0.05)
+    assert (gap.least_ns, gap.most_ns) == times.quantiles_ns((0.99 - 0.002985, 0.99 + 0.002985))
+    assert gap.least_ns < gap.low_ns
+    assert gap.most_ns > 40 * MS
 
 
 @pytest.mark.parametrize("slow", [800, 900, 1_100, 2_000])
@@ -87,12 +99,13 @@ def test_a_thousand_distributions_of_a_single_kind_have_no_gap(kind: str, n: int
 def test_a_gap_has_times_on_both_sides(times: list[int], q: float) -> None:
     gap = gap_at(Histogram.of([float(ns) for ns in times]), q)
     if gap is not None:
+        assert gap.least_ns <= Histogram.of([float(ns) for ns in times]).quantile_ns(q) <= gap.most_ns
         assert gap.high_ns > 1.99 * gap.low_ns
         assert round(gap.above * len(times)) == sum(ns > 1.5 * gap.low_ns for ns in times) or gap.above > 0
 
 
 def test_it_is_said_in_words() -> None:
-    text = gap_text(Metric.P90, Gap(240_000, 19_600_000, 0.098))
+    text = gap_text(Metric.P90, Gap(240_000, 19_600_000, 0.098, 240_000, 19_600_000))
     assert text == "No stable p90: 9.8% of the requests took 19.6 ms or longer, the others at most 240 µs."
 
 
@@ -137,6 +150,9 @@ def test_a_cell_has_no_such_level_and_is_not_compared_in_it() -> None:
     assert cell.bounds[Metric.P90].words == "at most 20.0 ms (at least 200 µs)"
     assert Metric.P90 not in cell.known
     assert Metric.P50 in cell.known
+    drawn = {point.q for point in cell.response_curve}
+    assert 0.9 not in drawn
+    assert {0.5, 0.99} <= drawn
     assert not cell_of(report, "rust.hyper").bounds
     (refused,) = (each for each in report.comparisons if each.metric is Metric.P90)
     assert refused.ratio is None
@@ -145,6 +161,20 @@ def test_a_cell_has_no_such_level_and_is_not_compared_in_it() -> None:
     )
     (kept,) = (each for each in report.comparisons if each.metric is Metric.CPU_PER_REQUEST)
     assert kept.ratio is not None
+
+
+def test_service_times_have_bounds_as_response_times_have() -> None:
+    def both(recording: Recording) -> Recording:
+        traffic = between(recording).traffic
+        assert traffic is not None
+        return recording.model_copy(update={"traffic": traffic.model_copy(update={"service": traffic.response})})
+
+    run = simulated_run(loads=(STEADY,), ceiling=None)
+    report = build_report(run.model_copy(update={"recordings": tuple(map(both, run.recordings))}))
+    for cell in report.cells:
+        assert any(point.bound for point in cell.response_percentiles)
+        assert cell.service_percentiles == cell.response_percentiles
+        assert "service" not in distribution(0, cell)
 
 
 def test_a_duet_does_not_compare_it_either() -> None:

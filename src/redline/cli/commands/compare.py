@@ -11,6 +11,7 @@ from redline.cli import exits
 from redline.cli.command_line import CompareFlags
 from redline.cli.commands.report import read_run
 from redline.cli.show import show, write_json
+from redline.document.format import slug_of
 from redline.errors import RedlineError, UsageError
 from redline.findings import gathered, merged_by_text, named
 from redline.model import Grade, Verdict
@@ -60,9 +61,10 @@ def _warn(result: CompareResult) -> None:
     for line in (*result.unmatched, *result.environment_differs):
         grade = Grade.WARN if line in result.environment_grave else Grade.NOTE
         sys.stderr.write(f"{grade}: {line}\n")
-    for group in gathered(finding for finding in result.findings if finding.grade is not Grade.NOTE):
-        where = named(cell_id.rpartition("-")[0] for cell_id in group.cell_ids)
-        sys.stderr.write(f"{group.worst.grade}: {where}: {group.text}\n")
+    for run, findings in result.findings_by_run:
+        for group in gathered(finding for finding in findings if finding.grade is not Grade.NOTE):
+            where = f"{f'{run}: ' if run else ''}{named(map(slug_of, group.cell_ids))}"
+            sys.stderr.write(f"{group.first.grade}: {where}: {group.text}\n")
 
 
 def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
@@ -78,7 +80,7 @@ def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
     if not primary:
         missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"
         raise RedlineError(f"nothing could be compared: {missing}", hint="measure a cell and its baseline in one run")
-    reasons = sorted((c.cell_id.rpartition("-")[0], reason) for c in primary if (reason := c.why_no_verdict))
+    reasons = sorted((slug_of(c.cell_id), reason) for c in primary if (reason := c.why_no_verdict))
     refused = merged_by_text(reasons)
     if refused or result.unmatched:
         missing = "; ".join((*refused, *result.unmatched))

@@ -116,7 +116,7 @@ def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
 def _findings(findings: Sequence[Finding]) -> Iterator[Line]:
     """Yield the gravest findings first, with all trials of a kind together."""
     for group in gathered(findings):
-        yield line((f"{GRADE_MARKS[group.worst.grade]} {group.worst.grade}", group.worst.grade), f"  {group.text}")
+        yield line((f"{GRADE_MARKS[group.first.grade]} {group.first.grade}", group.first.grade), f"  {group.text}")
 
 
 def _summary(result: JudgeResult) -> str:

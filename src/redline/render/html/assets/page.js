@@ -61,7 +61,10 @@
   const KINDS = {
     percentiles: distribution,
     rate: group => course(group, "rate", rate, false),
-    latency: group => ({ ...course(group, choice.over, duration, true), title: `${choice.over} of response time over time` }),
+    latency: group => {
+      const over = group.courses.some(course => course[choice.over][0].some(Boolean)) ? choice.over : "p50"; // too few requests
+      return { ...course(group, over, duration, true), title: `${over} of response time over time` };
+    },
   };
 
   function specOf(kind, place) {
