@@ -19,7 +19,7 @@ from redline.model.streams import MESSAGE_TIMES, Good
 from redline.model.traffic import Requests
 from redline.quantities import duration, percent
 from redline.stats.late_reads import ends_ns
-from redline.stats.trials import QUANTILE_OF, enough_beyond
+from redline.stats.trials import QUANTILE_OF, chance_at_ends, enough_beyond
 
 _OF_RESPONSE = {**{metric.value: q for metric, q in QUANTILE_OF.items()}, "max": 1.0}
 DEPTHS = _OF_RESPONSE | {f"{times} {metric}": q for times in MESSAGE_TIMES for metric, q in _OF_RESPONSE.items()}
@@ -258,14 +258,18 @@ def _excused(objective: Objective, measured: LoadTotals) -> str:
 
 
 def _not_achieved(objective: Objective, measured: LoadTotals) -> str:
-    """Why the client alone may have achieved less: requests that it sent too late, or could not connect for."""
+    """Why the server may not be why less was achieved: the client was late or could not connect, or it is chance."""
     more = 1 + measured.latest_ns / 1e9 / max(measured.seconds, 1e-9)
-    wanted, lacked = objective.limit * measured.counts.due, measured.counts.exhausted
-    if (measured.answered + lacked) * more <= wanted:
-        return ""
-    if measured.answered * more > wanted:
-        return late_text(measured.latest_ns, "at most", measured.counts)
-    return nothing_left(lacked)
+    counts, answered = measured.counts, measured.answered
+    wanted, lacked = objective.limit * counts.due, counts.exhausted
+    if answered * more > wanted:
+        return late_text(measured.latest_ns, "at most", counts)
+    if (answered + lacked) * more > wanted:
+        return nothing_left(lacked)
+    chance = chance_at_ends(counts.completed, measured.response, measured.seconds)
+    if min(answered + chance, counts.due - counts.outcomes.errors) > wanted:
+        return f"{counts.due:,} requests are too few: as many may be under way at the ends"
+    return ""
 
 
 def nothing_left(requests: int) -> str:

@@ -128,6 +128,18 @@ def test_what_was_achieved_is_a_share_of_what_fell_due() -> None:
     assert state(achieved, errors(20, exhausted=10)) == "missed"
 
 
+@pytest.mark.parametrize(("failed", "state_"), [(0, "not known"), (11, "missed")])
+def test_a_slow_server_may_have_more_under_way_at_the_end_than_at_the_beginning(failed: int, state_: str) -> None:
+    outcomes = Outcomes(ok=1000 - failed, reset=failed)
+    counts = Counts(due=1000, completed=980, outcomes=outcomes)
+    slow = totals(*[800.0] * 1000, counts=counts, answered=980)
+    found = evaluate_objective(objective("achieved", 0.99, below=False), slow)
+    assert (found.state, found.actual) == (state_, 0.98)
+    assert found.reason.startswith("" if failed else "1,000 requests are too few")
+    overloaded = replace(slow, answered=900, counts=Counts(due=1000, completed=900, outcomes=outcomes))
+    assert state(objective("achieved", 0.99, below=False), overloaded) == "missed"
+
+
 @pytest.mark.parametrize(("latest_ms", "state_"), [(90, "missed"), (110, "not known")])
 def test_a_client_that_was_late_may_have_achieved_less(latest_ms: float, state_: str) -> None:
     """981 of 1,000 were answered in ten seconds; a hundredth more time would have made it 990."""
