@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from math import log
 
 from redline.lazily import dataclass
 from redline.model import (
@@ -47,6 +48,7 @@ _FEWEST = 20
 _HALF = 0.5
 _CHANCE = 1 / 50
 _ROUNDING = 1e-9
+_RULE_OF_THREE = -log(0.05)
 
 
 @dataclass(frozen=True)
@@ -284,6 +286,11 @@ def surely_missed(share: float, allowed: float) -> bool:
     (Markov's inequality). So only objectives that allow 2% or less are missed in this way.
     """
     return share >= _HALF and allowed <= _CHANCE * share + _ROUNDING
+
+
+def shows_none(requests: int, allowed: float) -> bool:
+    """Whether so many requests without an error show that fewer than this share fail: 95% sure, the "rule of three"."""
+    return requests * allowed >= _RULE_OF_THREE
 
 
 def share_beyond(times: Histogram, limit_ns: float) -> float:
