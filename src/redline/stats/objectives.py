@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from math import log
+from math import ceil, log
 
 from redline.lazily import dataclass
 from redline.model import (
@@ -45,6 +45,7 @@ _LATE_GOOD_NS = 1_000_000
 _FEWEST = 20
 """The fewest requests whose median may be judged: ten lie beyond it, as for any other percentile."""
 
+_SHARES = ("errors", "achieved", "goodput")
 _HALF = 0.5
 _CHANCE = 1 / 50
 _ROUNDING = 1e-9
@@ -173,9 +174,18 @@ def evaluate_objective(objective: Objective, measured: LoadTotals) -> EvaluatedO
     if actual is None:
         return _too_few(objective, measured.response)
     if actual < objective.limit if objective.below else actual > objective.limit:
-        return EvaluatedObjective("met", actual)
+        return _met(objective, actual, measured.counts.due)
     reason = _excused(objective, measured)
     return EvaluatedObjective("not known" if reason else "missed", actual, reason)
+
+
+def _met(objective: Objective, actual: float, due: int, what: str = "requests") -> EvaluatedObjective:
+    """Judge a measured value within its limit: a share is met only by as many requests as can show it."""
+    allowed = objective.limit if objective.below else 1 - objective.limit
+    if objective.metric not in _SHARES or shows_none(due, allowed):
+        return EvaluatedObjective("met", actual)
+    enough = f": {ceil(_RULE_OF_THREE / allowed):,} would show it" if allowed > 0 else ""
+    return EvaluatedObjective("not known", actual, f"{due:,} {what} are too few{enough}")
 
 
 def _goodput(objective: Objective, measured: LoadTotals) -> EvaluatedObjective:
@@ -191,7 +201,7 @@ def _goodput(objective: Objective, measured: LoadTotals) -> EvaluatedObjective:
         return EvaluatedObjective("not known", None, BLURRED)
     actual = measured.streams.good / measured.conversations
     if actual > objective.limit:
-        return EvaluatedObjective("met", actual)
+        return _met(objective, actual, measured.conversations, "conversations")
     late_ns = measured.lateness.quantile_ns(_SURELY_LATE) if measured.lateness.count else 0
     if measured.good_from_due and late_ns > _LATE_GOOD_NS:
         return EvaluatedObjective("not known", actual, late_text(late_ns, "p99", measured.counts))

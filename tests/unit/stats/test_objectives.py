@@ -116,6 +116,16 @@ def test_errors_are_a_share_without_what_the_client_lacked() -> None:
     assert found.actual == pytest.approx(0.01)
 
 
+@pytest.mark.parametrize(("metric", "limit"), [("errors", 0.01), ("achieved", 0.99)])
+def test_few_requests_do_not_show_that_a_small_share_fails(metric: str, limit: float) -> None:
+    asked = objective(metric, limit, below=metric == "errors")
+    few = evaluate_objective(asked, errors(0, due=299))
+    assert (few.state, few.reason) == ("not known", "299 requests are too few: 300 would show it")
+    assert few.actual == (0.0 if metric == "errors" else 1.0)
+    assert state(asked, errors(0, due=300)) == "met"
+    assert state(asked, errors(3, due=100)) == "missed"
+
+
 def test_what_was_achieved_is_a_share_of_what_fell_due() -> None:
     achieved = objective("achieved", 0.99, below=False)
     assert state(achieved, errors(9)) == "met"
