@@ -233,14 +233,15 @@ def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimat
 
     As `paired`, but with the difference in place of the log ratio, so a baseline of zero is allowed.
     """
-    value, half = cell.value - baseline.value, None
+    value, ends, method = cell.value - baseline.value, None, METHOD_NONE
     if cell.n > 1:
         # A value lies anywhere in its histogram's slot.
         slots = (cell.resolution * cell.value) ** 2 + (baseline.resolution * baseline.value) ** 2
         variance = bootstrap_variances((cell.resampled - baseline.resampled)[np.newaxis], cell.n)[0] + slots / 12
-        half = t_quantile((1 + CONFIDENCE) / 2, cell.n - 1) * math.sqrt(variance)
-    ends = None if half is None else (value - half, value + half)
-    method = METHOD_NONE if half is None else METHOD_DIFFERENCE
+        halves = {METHOD_DIFFERENCE: Spread(variance, cell.n - 1).reach(0)}
+        if cell.hosts == baseline.hosts and (over := over_groups(cell.by_trial - baseline.by_trial, cell.hosts)):
+            halves[f"{METHOD_HOSTS}, {PAIRED}"] = Spread(over.variance + slots / 12, over.freedom).reach(0)
+        ends, method = _widest({name: (value - half, value + half) for name, half in halves.items()})
     return _estimate(value, ends, metric.unit, min(cell.n, baseline.n), method)
 
 
