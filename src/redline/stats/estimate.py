@@ -29,6 +29,7 @@ METHOD_MIDDLE = "t interval of the Hodges-Lehmann estimate, over trials"
 METHOD_HOSTS = "t interval with hosts as a random effect, wider than over trials"
 METHOD_BUILDS = "t interval with builds as a random effect, wider than over starts"
 METHOD_NONE = "too few trials for an interval"
+METHOD_ZERO = "no interval: a trial is zero"
 METHOD_COLD = "servers were not warm, and how far their ratio may yet move is not known"
 PAIRED = "paired by round"
 UNPAIRED = "of two independent runs"
@@ -191,7 +192,7 @@ def interval(sample: Sample) -> tuple[tuple[float, float] | None, str]:
     value = sample.value
     trials = over_trials(sample)
     if trials is None:
-        return None, METHOD_NONE
+        return None, METHOD_NONE if sample.n < 2 else METHOD_ZERO
     ends = {METHOD: _around(value, trials.reach(sample.resolution))}
     for method, spread in ((METHOD_WITHIN, within_trials(sample)), (METHOD_HOSTS, _over_hosts(sample))):
         if spread is not None:
@@ -375,8 +376,11 @@ def _contrast(cell: Sample, baseline: Sample, by_method: Mapping[str, Spread | N
     if over <= 0 or under <= 0:
         return None
     n, resolution = min(cell.n, baseline.n), math.hypot(cell.resolution, baseline.resolution)
-    known = by_method if by_method[METHOD] is not None else {}
-    spreads = {f"{method}, {pairing}": spread for method, spread in known.items() if spread is not None}
+    if by_method[METHOD] is None:
+        return Contrast(
+            _estimate(over / under, None, "ratio", n, METHOD_NONE if n < 2 else METHOD_ZERO), (), resolution
+        )
+    spreads = {f"{method}, {pairing}": spread for method, spread in by_method.items() if spread is not None}
     return contrast_of(over / under, spreads, n, resolution)
 
 
