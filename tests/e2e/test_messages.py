@@ -132,7 +132,7 @@ def test_conversations_that_outlast_slices_are_compared(redline: Redline, oracle
 def test_a_limit_holds_for_messages(redline: Redline) -> None:
     with targets.target(talks) as url:
         chat = url.replace("path0", "openai-chat")
-        objective = "first-message p50 < 1s, goodput > 50%"
+        objective = "first-message p50 < 1s, goodput > 50%, errors < 5%"
         args = ["--events", "openai good gap<1s", "--objective", objective, *SHORT_LIMIT, "--json"]
         done = redline("limit", chat, *args)
     assert "Traceback" not in done.err

@@ -136,7 +136,7 @@ def test_pushes_are_counted_and_decide(redline: Redline, oracle: Path, tmp_path:
         assert ways is not None
         assert ways.from_server.quantiles_ns((0.5,))[0] > 19e6
         events = ["--events", "messages until 20 good gap<2s timestamp body:ns"]
-        objective = ["--objective", "push p50 < 2s, goodput > 50%"]
+        objective = ["--objective", "push p50 < 2s, goodput > 50%, errors < 5%"]
         done = redline("limit", of_websocket(server.url), *events, *objective, *SHORT_LIMIT, "--json")
     assert "Traceback" not in done.err
     assert done.code in {0, 1, 3}, done.err

@@ -33,7 +33,7 @@ from redline.stats import (
     sample_of,
     unpaired,
 )
-from redline.stats.trials import MESSAGE_QUANTILES
+from redline.stats.trials import MESSAGE_QUANTILES, chance_at_ends
 from redline.suite.planning import is_mix
 
 RATE_TOLERANCE = 0.01
@@ -392,9 +392,11 @@ def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], t
 
 
 def off_schedule(side: Sequence[TrialNumbers]) -> float | None:
-    """The answered share of due requests; None if it is 1 within RATE_TOLERANCE."""
+    """The answered share of due requests; None if it is 1 within RATE_TOLERANCE, or within chance."""
     due, completed = _totals(side)
-    strayed = due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST)
+    loads = [trial.traffic for trial in side if trial.traffic]
+    chance = math.hypot(*(chance_at_ends(load.counts.completed, load.response, load.seconds) for load in loads))
+    strayed = due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST, chance)
     return completed / due if strayed else None
 
 

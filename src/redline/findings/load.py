@@ -9,10 +9,7 @@ from redline.model import Cell, Closed, Histogram, Open, StreamTraffic, Traffic
 from redline.quantities import duration, percent, significant
 from redline.stats import Trial
 from redline.stats.late_reads import MOST_BLURRED, is_sure
-from redline.stats.trials import MESSAGE_QUANTILES
-
-BY_CHANCE = 4.0
-"""In standard deviations: two counts differ by more once in 16,000 times."""
+from redline.stats.trials import BY_CHANCE, MESSAGE_QUANTILES
 
 
 @Rule("perturbed", when="trial", warn=0.0, biases="costs are too high")
@@ -59,7 +56,8 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     touches={"response times": "at least", "service times": "at least", "message times": "at least"},
 )
 def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
-    """*Open loads, and users with a pace.* Requests due in the window without a right answer within it.
+    """*Open loads, and users with a pace.* Requests due in the window without a right answer within it, beyond chance
+    (four standard deviations).
 
     Percentiles of a queue that never drains measure the length of the trial.
 
@@ -77,7 +75,8 @@ def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     ended = traffic.counts.outcomes
     failed = ended.errors - (ended.timeout + ended.in_flight + ended.unsent)
     advice = _FAILED if 2 * failed > traffic.counts.due - answered else None
-    return Observation(missed, message, advice=advice)
+    chance = BY_CHANCE * math.sqrt(traffic.carried_in + traffic.carried_out)
+    return Observation(missed - chance / traffic.counts.due, message, advice=advice)
 
 
 _FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."

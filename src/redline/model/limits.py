@@ -89,8 +89,8 @@ class LimitAnswer(Frozen):
     failed_per_s: float | None
     confidence: float | None = Field(
         description="of the model, studied for a queue with one worker (docs/concepts/limit.md: with several workers "
-        "it holds a little less often, as with different starts or probes); null for single rates: how often they are "
-        "right is not known"
+        "it holds a little less often, as with different starts); null for single rates, and where probes differ: how "
+        "often they are right is not known"
     )
     decided: bool = Field(description="whether the interval is as narrow as requested")
     method: Literal["queue", "single rates", "single users"] = Field(
@@ -109,7 +109,7 @@ class LimitAnswer(Frozen):
     )
     probes_differ: bool = omitted_if_default(
         default=False,
-        description="the interval rests on how probes differ, and may be too narrow (right in 21 of 24 simulations)",
+        description="the interval rests on how probes differ: how often it is right is not known",
     )
     passed_speed: float | None = omitted_if_default(
         None, "of a recording: how much faster than recorded it was sent at `passed_per_s`, which is its mean"

@@ -284,15 +284,15 @@ def half_width(answer: LimitAnswer) -> str:
 def method_text(answer: LimitAnswer) -> str:
     """Say briefly how the interval is known: with several workers its coverage is below its confidence.
 
-    So it is if starts or probes differ.
+    So it is if starts differ. Where probes differ it is not known: rare pauses look like a speed that varies.
     """
+    if answer.probes_differ:
+        return "by how probes differ: how often that is right is not known"
     if answer.confidence is None:
         single = "by single numbers of users" if answer.by_users else "by single rates"
         return f"by how starts differ, and {single}" if answer.starts_differ else single
     if answer.starts_differ:
         return f"{percent(answer.confidence)} interval, by how starts differ: they are few, so it may be too sure"
-    if answer.probes_differ:
-        return f"{percent(answer.confidence)} interval, by how probes differ: it may be too sure"
     return f"{percent(answer.confidence)} interval, by the model of a queue with one worker"
 
 

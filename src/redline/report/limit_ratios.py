@@ -49,8 +49,7 @@ def ratio_sentence(comparison: LimitComparison, server: str, against: str, *, by
         return f"{server} and {against} are not compared within {comparison.objective}: a side of a limit is not known"
     if comparison.confidence is None:
         times = f"{significant(ratio.low, 2)} to {significant(ratio.high, 2)} times as many {what} as {against}"
-        by = "numbers of users" if by_users else "rates"
-        return f"{server} {does} {times}, by single {by}, which give no confidence"
+        return f"{server} {does} {times}, by limits without a confidence"
     if comparison.verdict in {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}:
         same = f"are the same within {percent(comparison.threshold)}"
         said = same if comparison.verdict is Verdict.EQUIVALENT else "cannot be distinguished"

@@ -104,11 +104,11 @@ class Proposal:
 class Limit:
     """The limit for a set of objectives: [highest rate that passed, lowest that failed], and how it is known.
 
-    `confidence`: None for single rates, whose coverage is unknown. `decided`: as narrow as wanted. `binding`: the
-    condition that fails first. `reason`: why more probes would give no better answer. `starts_differ`: starts differ by
-    more than chance, and the interval rests on them. `probes_differ`: probes of the same start differ by more than
-    chance. `binds_alone`: no other condition is known to fail at so low a rate. `recorded_per_s`, `by_users`: as in
-    Settings.
+    `confidence`: None for single rates, and where probes differ: their coverage is unknown. `decided`: as narrow as
+    wanted. `binding`: the condition that fails first. `reason`: why more probes would give no better answer.
+    `starts_differ`: starts differ by more than chance, and the interval rests on them. `probes_differ`: probes of the
+    same start differ by more than chance. `binds_alone`: no other condition is known to fail at so low a rate.
+    `recorded_per_s`, `by_users`: as in Settings.
     """
 
     name: str
@@ -493,7 +493,7 @@ class Search:
     def _limit(self, name: str, known: Mapping[str, Bounds]) -> Limit:
         low, high = bracket_of(known)
         ends = [bounds for bounds in known.values() if low == bounds.low_per_s or high == bounds.high_per_s]
-        modelled = all(bounds.modelled for bounds in ends)
+        modelled, probes_differ = all(bounds.modelled for bounds in ends), any(bounds.scattered for bounds in ends)
         low, high = capped(low, high, self.sets[name], self.evidence)
         decided = self._decided(known) or self._is_narrow(low, high)
         binding = min(known, key=lambda text: high_of(known[text]))
@@ -502,13 +502,13 @@ class Search:
             name,
             low,
             high,
-            confidence=self.settings.confidence if modelled else None,
+            confidence=self.settings.confidence if modelled and not probes_differ else None,
             decided=decided,
             modelled=modelled,
             binding=binding,
             reason="" if decided else self._reasons.get(name) or _contradiction(known) or self._wanting(known, ends),
             starts_differ=any(bounds.starts_differ for bounds in ends),
-            probes_differ=any(bounds.scattered for bounds in ends),
+            probes_differ=probes_differ,
             binds_alone=lowest < min([high_of(other) for text, other in known.items() if text != binding], default=inf),
             recorded_per_s=self.settings.recorded_per_s,
             by_users=self.settings.by_users,

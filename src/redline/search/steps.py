@@ -22,7 +22,7 @@ from redline.search.evidence import (
     stall_ns,
 )
 from redline.stats.distributions import normal_quantile, t_quantile
-from redline.stats.objectives import surely_missed
+from redline.stats.objectives import shows_none, surely_missed
 
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
@@ -30,6 +30,8 @@ _BATCHES = 8
 _SURE = 0.995
 _GROWING = 3.0
 _FAR = 4.0
+_FEWEST = 30
+"""With fewer requests, an exponential tail that misses a limit seems far below it more than once in 200 times."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,19 @@ class TriedRate:
 def steps(evidence: Sequence[Evidence], *objectives: Objective) -> tuple[TriedRate, ...]:
     """The rates that were tried, ascending, and whether all of these objectives are met there.
 
-    Only probes that say something about every objective count.
+    Only probes that say something about every objective count. Where none failed, requests at the next higher
+    rates count too, up to a rate at which some failed: less load makes no errors.
     """
-    tried = []
-    for group in by_rate((probe for probe in evidence if shows(probe, *objectives)), lambda probe: probe.rate_per_s):
-        states = [state_of(tuple(group), objective) for objective in objectives]
-        tried.append(TriedRate(group[0].rate_per_s, joint(states), len(group)))
+    tried: list[TriedRate] = []
+    above = dict.fromkeys(objectives, 0)
+    groups = by_rate((probe for probe in evidence if shows(probe, *objectives)), lambda probe: probe.rate_per_s)
+    for group in map(tuple, reversed(groups)):
+        states = [state_of(group, objective, above[objective]) for objective in objectives]
+        tried.insert(0, TriedRate(group[0].rate_per_s, joint(states), len(group)))
+        fails = any(map(overloaded, group))
+        for objective in objectives:
+            none = not fails and _none_failed(group, objective)
+            above[objective] = above[objective] + _due(group, objective) if none else 0
     return tuple(tried)
 
 
@@ -72,8 +81,8 @@ def joint(states: Sequence[ObjectiveState]) -> ObjectiveState:
 
 
 @lru_cache(maxsize=1024)
-def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveState:
-    """Whether all probes at a rate meet an objective.
+def state_of(probes: tuple[Evidence, ...], objective: Objective, above: int = 0) -> ObjectiveState:
+    """Whether all probes at a rate meet an objective; `above`: requests at higher rates, none of which failed.
 
     A rate misses it if its queue only grows, whatever the response times so far, or if half of all requests are beyond
     a limit that allows 1%, however short the probes are. Probes that contradict each other decide nothing: a probe was
@@ -88,7 +97,10 @@ def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveSta
         return "not known"
     if objective.metric.split()[-1] in ("max", "aborted"):
         return "missed" if any(_is_beyond(probe, objective) for probe in probes) else "met"
-    if surely_missed(_wrong_share(probes, objective), _allowed(objective)) or (far := _far(probes, objective)) <= -1:
+    if (
+        surely_missed(_wrong_share(probes, objective), _allowed(objective))
+        or (far := _far(probes, objective, above)) <= -1
+    ):
         return "missed"
     growing = any(_grows(probe) for probe in probes)
     return "met" if far >= 1 and not growing else "not known"
@@ -132,6 +144,10 @@ def counts_for(evidence: Evidence, objective: Objective) -> bool:
 def due_of(evidence: Evidence, objective: Objective) -> int:
     """Requests that fell due of those that an objective is about."""
     return (_part(evidence, objective) or _NONE_SEEN).due if _is_of_part(objective) else evidence.due
+
+
+def _due(probes: Sequence[Evidence], objective: Objective) -> int:
+    return sum(due_of(probe, objective) for probe in probes)
 
 
 def errors_of(evidence: Evidence, objective: Objective) -> int:
@@ -187,7 +203,7 @@ def _unclear(evidence: Evidence, objective: Objective) -> str:
         return "no such request fell due" if objective.request in evidence.requests else "it was not counted by request"
     if _far((evidence,), objective) >= 1:
         return "its backlog grew at the end"
-    if _quantile(objective) is not None:
+    if _quantile(objective) is not None or _none_failed((evidence,), objective):
         return "too few requests to be sure: probe for longer, with -d"
     return "too near to tell"
 
@@ -231,7 +247,7 @@ def _allowed(objective: Objective) -> float:
 
 def _wrong_share(probes: Sequence[Evidence], objective: Objective) -> float:
     """The share of requests that took too long, or failed."""
-    due = max(1, sum(due_of(evidence, objective) for evidence in probes))
+    due = max(1, _due(probes, objective))
     if _quantile(objective) is not None:
         return sum(_slow(_response(evidence, objective), objective.limit) for evidence in probes) / due
     if objective.metric in ("errors", "goodput"):
@@ -239,16 +255,16 @@ def _wrong_share(probes: Sequence[Evidence], objective: Objective) -> float:
     return 0.0
 
 
-def _far(probes: Sequence[Evidence], objective: Objective) -> float:
+def _far(probes: Sequence[Evidence], objective: Objective, above: int = 0) -> float:
     """The signed distance from the objective: surely met from 1 on, surely missed from -1 down."""
     if objective.metric == "achieved":
         return _achieved(probes, objective)
-    if objective.metric in ("errors", "goodput") and not any(errors_of(probe, objective) for probe in probes):
-        return float("inf")
     if _quantile(objective) is not None and all(_far_below(probe, objective) for probe in probes):
         return float("inf")
     # The share of requests that are too slow, or wrong.
     allowed = _allowed(objective)
+    if _none_failed(probes, objective):
+        return float(shows_none(_due(probes, objective) + above, allowed))
     if _is_of_part(objective):
         error = _least_error(probes, objective, allowed)
         return float((allowed - _wrong_share(probes, objective)) / (error * t_quantile(_SURE, _BATCHES - 1)))
@@ -259,10 +275,16 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
     return float((allowed - within.mean()) / (error * t_quantile(_SURE, len(within) - 1)))
 
 
+def _none_failed(probes: Sequence[Evidence], objective: Objective) -> bool:
+    return objective.metric in ("errors", "goodput") and not any(errors_of(probe, objective) for probe in probes)
+
+
 def _far_below(evidence: Evidence, objective: Objective) -> bool:
     """Whether all times are below the limit, the percentile by four errors of a clustered exponential tail."""
-    q = _quantile(objective) or 0.0
-    beyond = max(due_of(evidence, objective) * (1 - q), 1e-9)
+    q, due = _quantile(objective) or 0.0, due_of(evidence, objective)
+    if due < _FEWEST:
+        return False
+    beyond = due * (1 - q)
     error = np.sqrt(_clusters(evidence, min(0.9, q)) / beyond) / np.log(1 / (1 - q))
     response = _response(evidence, objective)
     percentile, most = response.quantile_ns(q), response.max_ns
@@ -305,7 +327,7 @@ def _least_error(probes: Sequence[Evidence], objective: Objective, allowed: floa
     Slow requests come in clusters. The variance of the counts of the probe's own slowest tenth shows their size. One
     of several requests is not counted over time: the clusters of all stand for its own, which are hardly larger.
     """
-    requests = max(1, sum(due_of(probe, objective) for probe in probes))
+    requests = max(1, _due(probes, objective))
     clusters = 1.0
     if objective.metric in ("errors", "goodput") and _is_of_part(objective):
         clusters = float(np.mean([_clusters_of_errors(probe) for probe in probes]))

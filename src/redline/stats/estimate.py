@@ -29,6 +29,7 @@ METHOD_MIDDLE = "t interval of the Hodges-Lehmann estimate, over trials"
 METHOD_HOSTS = "t interval with hosts as a random effect, wider than over trials"
 METHOD_BUILDS = "t interval with builds as a random effect, wider than over starts"
 METHOD_NONE = "too few trials for an interval"
+METHOD_ZERO = "no interval: a trial is zero"
 METHOD_COLD = "servers were not warm, and how far their ratio may yet move is not known"
 PAIRED = "paired by round"
 UNPAIRED = "of two independent runs"
@@ -191,7 +192,7 @@ def interval(sample: Sample) -> tuple[tuple[float, float] | None, str]:
     value = sample.value
     trials = over_trials(sample)
     if trials is None:
-        return None, METHOD_NONE
+        return None, METHOD_NONE if sample.n < 2 else METHOD_ZERO
     ends = {METHOD: _around(value, trials.reach(sample.resolution))}
     for method, spread in ((METHOD_WITHIN, within_trials(sample)), (METHOD_HOSTS, _over_hosts(sample))):
         if spread is not None:
@@ -233,14 +234,15 @@ def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimat
 
     As `paired`, but with the difference in place of the log ratio, so a baseline of zero is allowed.
     """
-    value, half = cell.value - baseline.value, None
+    value, ends, method = cell.value - baseline.value, None, METHOD_NONE
     if cell.n > 1:
         # A value lies anywhere in its histogram's slot.
         slots = (cell.resolution * cell.value) ** 2 + (baseline.resolution * baseline.value) ** 2
         variance = bootstrap_variances((cell.resampled - baseline.resampled)[np.newaxis], cell.n)[0] + slots / 12
-        half = t_quantile((1 + CONFIDENCE) / 2, cell.n - 1) * math.sqrt(variance)
-    ends = None if half is None else (value - half, value + half)
-    method = METHOD_NONE if half is None else METHOD_DIFFERENCE
+        halves = {METHOD_DIFFERENCE: Spread(variance, cell.n - 1).reach(0)}
+        if cell.hosts == baseline.hosts and (over := over_groups(cell.by_trial - baseline.by_trial, cell.hosts)):
+            halves[f"{METHOD_HOSTS}, {PAIRED}"] = Spread(over.variance + slots / 12, over.freedom).reach(0)
+        ends, method = _widest({name: (value - half, value + half) for name, half in halves.items()})
     return _estimate(value, ends, metric.unit, min(cell.n, baseline.n), method)
 
 
@@ -374,8 +376,11 @@ def _contrast(cell: Sample, baseline: Sample, by_method: Mapping[str, Spread | N
     if over <= 0 or under <= 0:
         return None
     n, resolution = min(cell.n, baseline.n), math.hypot(cell.resolution, baseline.resolution)
-    known = by_method if by_method[METHOD] is not None else {}
-    spreads = {f"{method}, {pairing}": spread for method, spread in known.items() if spread is not None}
+    if by_method[METHOD] is None:
+        return Contrast(
+            _estimate(over / under, None, "ratio", n, METHOD_NONE if n < 2 else METHOD_ZERO), (), resolution
+        )
+    spreads = {f"{method}, {pairing}": spread for method, spread in by_method.items() if spread is not None}
     return contrast_of(over / under, spreads, n, resolution)
 
 

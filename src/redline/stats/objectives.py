@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from math import ceil, log
 
 from redline.lazily import dataclass
 from redline.model import (
@@ -19,7 +20,7 @@ from redline.model.streams import MESSAGE_TIMES, Good
 from redline.model.traffic import Requests
 from redline.quantities import duration, percent
 from redline.stats.late_reads import ends_ns
-from redline.stats.trials import QUANTILE_OF, enough_beyond
+from redline.stats.trials import QUANTILE_OF, chance_at_ends, enough_beyond
 
 _OF_RESPONSE = {**{metric.value: q for metric, q in QUANTILE_OF.items()}, "max": 1.0}
 DEPTHS = _OF_RESPONSE | {f"{times} {metric}": q for times in MESSAGE_TIMES for metric, q in _OF_RESPONSE.items()}
@@ -44,9 +45,11 @@ _LATE_GOOD_NS = 1_000_000
 _FEWEST = 20
 """The fewest requests whose median may be judged: ten lie beyond it, as for any other percentile."""
 
+_SHARES = ("errors", "achieved", "goodput")
 _HALF = 0.5
 _CHANCE = 1 / 50
 _ROUNDING = 1e-9
+_RULE_OF_THREE = -log(0.05)
 
 
 @dataclass(frozen=True)
@@ -171,9 +174,18 @@ def evaluate_objective(objective: Objective, measured: LoadTotals) -> EvaluatedO
     if actual is None:
         return _too_few(objective, measured.response)
     if actual < objective.limit if objective.below else actual > objective.limit:
-        return EvaluatedObjective("met", actual)
+        return _met(objective, actual, measured.counts.due)
     reason = _excused(objective, measured)
     return EvaluatedObjective("not known" if reason else "missed", actual, reason)
+
+
+def _met(objective: Objective, actual: float, due: int, what: str = "requests") -> EvaluatedObjective:
+    """Judge a measured value within its limit: a share is met only by as many requests as can show it."""
+    allowed = objective.limit if objective.below else 1 - objective.limit
+    if objective.metric not in _SHARES or shows_none(due, allowed):
+        return EvaluatedObjective("met", actual)
+    enough = f": {ceil(_RULE_OF_THREE / allowed):,} would show it" if allowed > 0 else ""
+    return EvaluatedObjective("not known", actual, f"{due:,} {what} are too few{enough}")
 
 
 def _goodput(objective: Objective, measured: LoadTotals) -> EvaluatedObjective:
@@ -189,7 +201,7 @@ def _goodput(objective: Objective, measured: LoadTotals) -> EvaluatedObjective:
         return EvaluatedObjective("not known", None, BLURRED)
     actual = measured.streams.good / measured.conversations
     if actual > objective.limit:
-        return EvaluatedObjective("met", actual)
+        return _met(objective, actual, measured.conversations, "conversations")
     late_ns = measured.lateness.quantile_ns(_SURELY_LATE) if measured.lateness.count else 0
     if measured.good_from_due and late_ns > _LATE_GOOD_NS:
         return EvaluatedObjective("not known", actual, late_text(late_ns, "p99", measured.counts))
@@ -258,14 +270,18 @@ def _excused(objective: Objective, measured: LoadTotals) -> str:
 
 
 def _not_achieved(objective: Objective, measured: LoadTotals) -> str:
-    """Why the client alone may have achieved less: requests that it sent too late, or could not connect for."""
+    """Why the server may not be why less was achieved: the client was late or could not connect, or it is chance."""
     more = 1 + measured.latest_ns / 1e9 / max(measured.seconds, 1e-9)
-    wanted, lacked = objective.limit * measured.counts.due, measured.counts.exhausted
-    if (measured.answered + lacked) * more <= wanted:
-        return ""
-    if measured.answered * more > wanted:
-        return late_text(measured.latest_ns, "at most", measured.counts)
-    return nothing_left(lacked)
+    counts, answered = measured.counts, measured.answered
+    wanted, lacked = objective.limit * counts.due, counts.exhausted
+    if answered * more > wanted:
+        return late_text(measured.latest_ns, "at most", counts)
+    if (answered + lacked) * more > wanted:
+        return nothing_left(lacked)
+    chance = chance_at_ends(counts.completed, measured.response, measured.seconds)
+    if min(answered + chance, counts.due - counts.outcomes.errors) > wanted:
+        return f"{counts.due:,} requests are too few: as many may be under way at the ends"
+    return ""
 
 
 def nothing_left(requests: int) -> str:
@@ -280,6 +296,11 @@ def surely_missed(share: float, allowed: float) -> bool:
     (Markov's inequality). So only objectives that allow 2% or less are missed in this way.
     """
     return share >= _HALF and allowed <= _CHANCE * share + _ROUNDING
+
+
+def shows_none(requests: int, allowed: float) -> bool:
+    """Whether so many requests without an error show that fewer than this share fail: 95% sure, the "rule of three"."""
+    return requests * allowed >= _RULE_OF_THREE
 
 
 def share_beyond(times: Histogram, limit_ns: float) -> float:

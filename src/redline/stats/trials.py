@@ -56,6 +56,9 @@ MESSAGE_QUANTILES = {
 }
 """The times of messages, and their quantile, of metrics that only conversations have."""
 
+BY_CHANCE = 4.0
+"""In standard deviations: two counts differ by more once in 16,000 times."""
+
 PAGE_BYTES = 4096
 """Memory is counted in pages, so trials that agree to the byte agree to a page."""
 
@@ -87,6 +90,15 @@ def enough(q: float) -> int:
 def requests_needed(q: float) -> int:
     """The fewest requests that are enough for the quantile `q`: 100,000 for 0.9999."""
     return 1 if q <= 0.5 else math.ceil(round(FEWEST_BEYOND / (1 - q), 6))
+
+
+def chance_at_ends(completed: int, response: Histogram, seconds: float) -> float:
+    """How far the answered requests of a window differ from the due ones by chance; the same of several such windows.
+
+    By Little's law, rate x response time are in flight at each end. The variance of a difference of counts is their
+    sum.
+    """
+    return BY_CHANCE * math.sqrt(2 * completed * response.mean_ns / 1e9 / seconds) if seconds > 0 else 0.0
 
 
 class Trial:

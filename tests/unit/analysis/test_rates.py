@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from redline.analysis import build_report
-from redline.analysis.compare import CAVEAT, SCHEDULED
-from redline.model import Closed, Comparison, Load, Metric, Run, Think, Verdict
+from redline.analysis.compare import CAVEAT, SCHEDULED, off_schedule
+from redline.analysis.results import judge_run
+from redline.model import Closed, Comparison, Histogram, Load, Metric, Run, Think, Verdict
 from redline.stats import QUANTILE_OF
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_run
@@ -57,6 +58,22 @@ def test_a_few_requests_at_the_ends_of_a_short_window_forbid_nothing() -> None:
     slow = Load(name="slow", shape=STEADY.shape.model_copy(update={"rate_per_s": 100.0}), duration_ns=MEASURE_NS)
     made = found(run_of(replace(GOOD, achieved=0.985), slow))
     assert made[Metric.P50].refused == ""
+
+
+def test_what_a_slow_server_has_in_flight_at_the_ends_is_no_rate_of_its_own() -> None:
+    results = judge_run(run_of(GOOD, STEADY))
+    trial = next(iter(results.values())).having(Metric.P99)[0]
+    traffic = trial.traffic
+    assert traffic is not None
+
+    def answering(response_ms: float) -> float | None:
+        times = Histogram.of([response_ms * 1e6])
+        counts = traffic.counts.model_copy(update={"due": 1000, "completed": 980})
+        slow = replace(traffic, counts=counts, response=times, seconds=10.0)
+        return off_schedule([replace(trial, traffic=slow)])
+
+    assert answering(200.0) is None
+    assert answering(100.0) == 0.98
 
 
 @pytest.mark.parametrize("load", [SATURATE, THINKING], ids=["at once", "thinking"])

@@ -209,6 +209,22 @@ def test_a_backlog_is_what_is_carried_in_beyond_chance(before: int, left: int, g
     assert observed(load.backlog, CLOSED, seen) is None
 
 
+def test_a_rate_is_missed_beyond_what_is_in_flight_by_chance() -> None:
+    """A slow server: of 80 requests due, 20 were pending at the end, and 14 from before were answered."""
+    window = interval(0, 2 * S, 12 * S, due=80, completed=74, outcomes=Outcomes(ok=60))
+    healthy = traffic(window).model_copy(update={"counts": Counts(due=80, completed=74, outcomes=Outcomes(ok=80))})
+    assert (healthy.carried_in, healthy.carried_out) == (14, 20)
+    assert graded(load.rate_missed, OPEN, healthy) is None
+    assert "7.5% of the rate was missed" in message(load.rate_missed, OPEN, healthy)
+    overloaded = traffic(
+        interval(0, 2 * S, 12 * S, due=1000, completed=800, outcomes=Outcomes(ok=800)),
+        counts=counts(completed=800),
+    )
+    found = observed(load.rate_missed, OPEN, overloaded)
+    assert found is not None
+    assert found.value == pytest.approx((200 - 4 * 200**0.5) / 1000)
+
+
 def test_a_backlog_is_the_difference_less_four_standard_deviations() -> None:
     found = observed(load.backlog, OPEN, carrying(200, 25))
     assert found is not None

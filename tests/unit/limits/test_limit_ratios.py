@@ -41,7 +41,7 @@ def judged(a: tuple[LimitAnswer, ...], b: tuple[LimitAnswer, ...]) -> LimitCompa
     return found
 
 
-SINGLE = "by single rates, which give no confidence"
+SINGLE = "by limits without a confidence"
 NINETEEN = known(18_600, 19_400)
 
 

@@ -101,7 +101,8 @@ def test_a_limit_is_as_its_ends_are() -> None:
     assert not other.starts_differ, "only the ends of the interval count"
     assert not other.probes_differ
     scattered = bounds(1000.0, 1300.0, scattered=Scattered(1.0, 1.0, 1.0, 0.1))
-    assert limit(a=scattered, b=bounds(1400.0, 1500.0)).probes_differ
+    differing = limit(a=scattered, b=bounds(1400.0, 1500.0))
+    assert (differing.probes_differ, differing.modelled, differing.confidence) == (True, True, None)
 
 
 def test_no_answers_contradict_each_other_unless_said() -> None:

@@ -124,6 +124,34 @@ def test_half_of_few_requests_is_enough_to_miss_what_allows_one_in_fifty() -> No
     assert state(objective("errors", 0.02), few) == "not known"
 
 
+@pytest.mark.parametrize(("due", "found"), [(299, "not known"), (300, "met")])
+def test_requests_without_an_error_are_as_many_as_show_that_few_fail(due: int, found: str) -> None:
+    seen = Evidence(100.0, (ProbeSlice(1.0, due, due, 0, Histogram.of([1 * MS] * due)),))
+    assert state(ERRORS, seen) == found
+    assert reason(seen, ERRORS) == ("" if found == "met" else "too few requests to be sure: probe for longer, with -d")
+    assert state(ERRORS, *[seen] * 2) == "met"
+    assert state(objective("errors", 0.001), seen) == "not known"
+
+
+def test_requests_at_higher_rates_without_an_error_show_that_few_fail_at_lower_ones() -> None:
+    def at(rate_per_s: float, errors: int = 0) -> Evidence:
+        times = Histogram.of([1 * MS] * 200)
+        return Evidence(rate_per_s, (ProbeSlice(1.0, 200, 200 - errors, errors, times),))
+
+    def states(*evidence: Evidence) -> list[str]:
+        return [step.state for step in steps(evidence, ERRORS)]
+
+    assert states(at(10), at(20), at(30)) == ["met", "met", "not known"]
+    assert states(at(10), at(20), at(30, errors=1)) == ["met", "not known", "not known"]
+    assert states(at(10), at(20, errors=1), at(30), at(40)) == ["not known", "not known", "met", "not known"]
+
+
+@pytest.mark.parametrize(("due", "found"), [(1, "not known"), (29, "not known"), (30, "met")])
+def test_a_few_quick_requests_are_not_surely_far_below_a_limit(due: int, found: str) -> None:
+    seen = Evidence(100.0, (ProbeSlice(1.0, due, due, 0, Histogram.of([1 * MS] * due)),))
+    assert state(objective("p99", 200 * MS), seen) == found
+
+
 def test_what_no_request_was_due_for_is_not_known() -> None:
     nothing = Evidence(10.0, (ProbeSlice(1.0, 0, 0, 0, Histogram()),))
     assert not counts_for(nothing, P99)

@@ -18,6 +18,7 @@ from redline.stats.estimate import (
     METHOD_HOSTS,
     METHOD_MIDDLE,
     METHOD_NONE,
+    METHOD_ZERO,
     PAIRED,
     UNPAIRED,
     Contrast,
@@ -27,6 +28,7 @@ from redline.stats.estimate import (
     contrast_of,
     decide,
     estimate,
+    interval,
     middle,
     middle_shift,
     middle_variance,
@@ -255,6 +257,16 @@ def test_a_contrast_is_as_wide_and_as_unlikely_as_its_widest_spread() -> None:
     assert contrast.p == pytest.approx(2 * wide.chance_of(away, 0.01))
     inside = math.log1p(0.2) - math.log(1.1) - 0.02
     assert contrast.p_equivalent(0.2) == pytest.approx(wide.chance_of(inside, 0.01))
+
+
+def test_a_zero_in_a_trial_is_why_there_is_no_interval() -> None:
+    some, zero, once = (Ratios(np.array(of), np.ones(len(of))) for of in ([1.0, 2.0, 3.0], [0.0, 2.0, 3.0], [1.0]))
+    assert interval(zero) == (None, METHOD_ZERO)
+    assert interval(once) == (None, METHOD_NONE)
+    for compare in (paired, unpaired):
+        contrast = compare(some, zero)
+        assert contrast is not None
+        assert (contrast.ratio.low, contrast.ratio.method) == (None, METHOD_ZERO)
 
 
 @pytest.mark.parametrize(

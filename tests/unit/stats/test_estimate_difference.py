@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from redline.model import Estimate, Histogram, Metric
 from redline.stats import Quantiles, Ratios, paired_difference
+from redline.stats.estimate import METHOD_HOSTS, PAIRED
 
 CPU = Metric.CPU_PER_REQUEST
 VALUES = st.floats(1e2, 1e7)
@@ -55,6 +56,17 @@ def test_what_every_round_adds_to_both_changes_nothing(both: tuple[list[float], 
     moved = paired_difference(sample([v + more for v in cell]), sample([v + more for v in baseline]), CPU)
     assert moved.value == pytest.approx(plain.value, abs=1e-2)
     assert bounds(moved) == pytest.approx(bounds(plain), abs=1e-1)
+
+
+def test_hosts_that_differ_are_the_sample() -> None:
+    cell, baseline = sample([110.0, 111.0, 120.0, 121.0, 105.0, 106.0]), sample([100.0] * 6)
+    alone = paired_difference(cell, baseline, CPU)
+    cell.hosts = baseline.hosts = ("a", "a", "b", "b", "c", "c")
+    found = paired_difference(cell, baseline, CPU)
+    assert found.method == f"{METHOD_HOSTS}, {PAIRED}"
+    assert bounds(found)[0] < bounds(alone)[0] < bounds(alone)[1] < bounds(found)[1]
+    cell.hosts = baseline.hosts = ("a", "b", "a", "b", "a", "b")
+    assert paired_difference(cell, baseline, CPU) == alone, "they differ by no more than trials do"
 
 
 def test_for_two_trials_it_is_the_t_interval_of_their_differences() -> None:

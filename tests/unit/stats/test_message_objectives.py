@@ -85,6 +85,8 @@ def test_what_messages_that_were_read_late_cannot_decide_is_known(blurred: int) 
 def test_goodput_is_of_all_that_were_due() -> None:
     assert judged("goodput > 95%", totals(streams(good=960))) == EvaluatedObjective("met", 0.96)
     assert judged("goodput > 97%", totals(streams(good=960))).state == "missed"
+    few = judged("goodput > 99.9%", totals(streams(good=1000)))
+    assert (few.state, few.reason) == ("not known", "1,000 conversations are too few: 2,996 would show it")
     assert judged("goodput > 97%", totals(streams(good=960), late_ms=20.0)).state == "not known"
 
 

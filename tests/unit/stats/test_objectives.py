@@ -116,6 +116,16 @@ def test_errors_are_a_share_without_what_the_client_lacked() -> None:
     assert found.actual == pytest.approx(0.01)
 
 
+@pytest.mark.parametrize(("metric", "limit"), [("errors", 0.01), ("achieved", 0.99)])
+def test_few_requests_do_not_show_that_a_small_share_fails(metric: str, limit: float) -> None:
+    asked = objective(metric, limit, below=metric == "errors")
+    few = evaluate_objective(asked, errors(0, due=299))
+    assert (few.state, few.reason) == ("not known", "299 requests are too few: 300 would show it")
+    assert few.actual == (0.0 if metric == "errors" else 1.0)
+    assert state(asked, errors(0, due=300)) == "met"
+    assert state(asked, errors(3, due=100)) == "missed"
+
+
 def test_what_was_achieved_is_a_share_of_what_fell_due() -> None:
     achieved = objective("achieved", 0.99, below=False)
     assert state(achieved, errors(9)) == "met"
@@ -126,6 +136,18 @@ def test_what_was_achieved_is_a_share_of_what_fell_due() -> None:
     assert lacked.state == "not known"
     assert lacked.reason == "no port, descriptor or memory was left on the engine's side for 11 requests"
     assert state(achieved, errors(20, exhausted=10)) == "missed"
+
+
+@pytest.mark.parametrize(("failed", "state_"), [(0, "not known"), (11, "missed")])
+def test_a_slow_server_may_have_more_under_way_at_the_end_than_at_the_beginning(failed: int, state_: str) -> None:
+    outcomes = Outcomes(ok=1000 - failed, reset=failed)
+    counts = Counts(due=1000, completed=980, outcomes=outcomes)
+    slow = totals(*[800.0] * 1000, counts=counts, answered=980)
+    found = evaluate_objective(objective("achieved", 0.99, below=False), slow)
+    assert (found.state, found.actual) == (state_, 0.98)
+    assert found.reason.startswith("" if failed else "1,000 requests are too few")
+    overloaded = replace(slow, answered=900, counts=Counts(due=1000, completed=900, outcomes=outcomes))
+    assert state(objective("achieved", 0.99, below=False), overloaded) == "missed"
 
 
 @pytest.mark.parametrize(("latest_ms", "state_"), [(90, "missed"), (110, "not known")])
