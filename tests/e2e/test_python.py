@@ -136,7 +136,7 @@ def test_a_slower_server_is_seen(oracle: Path) -> None:
 def test_a_limit_of_a_running_server_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_search, "WAITS_S", SHORT_WAITS_S)
     with targets.target(targets.healthy) as url:
-        result = limit(url, objective="p99 < 1s", duration="1s", warmup="50ms", probes=2, start=20)
+        result = limit(url, objective="p99 < 1s", duration="1s", warmup="50ms", probes=2, start=100)
     assert result.report.cells[0].probes
     assert result.folder is None
 
