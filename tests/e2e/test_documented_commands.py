@@ -135,6 +135,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
     for name in ("DIR", "A", "B"):
         done = redline("run", suite, "-o", f"runs/{name}")
         assert "report:" in done.err, done.err
+        shutil.copy(folder / "runs" / name / "results.json", folder / f"{name}.json")
     searched = folder / "searched.yaml"
     searched.write_text(SEARCHED)
     for name in ("old", "new"):
@@ -297,6 +298,9 @@ def test_a_documented_command_works(
     if args[0] in {"run", "profile"} and "--resume" not in args and not {"mine.yaml", "compare.yaml"} & set(args):
         few = [flag for suite, flags in FEW_CELLS.items() if suite in command for flag in flags]
         args = replaced(args, SHORT_RUN) + few
+    if "--more" in args:
+        args = replaced(args, ["--more", "1s"])
+    args = ["--wait-quiet=1s" if arg.startswith("--wait-quiet") else arg for arg in args]
     http2 = "--http2" in args
     context = context_of(args, certificate)
     (redline.folder / "ca.pem").write_text(certificate.pem)

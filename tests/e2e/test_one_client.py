@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 
 SERVER = Path(__file__).parents[1] / "fakes" / "servers" / "answers.py"
 SHORT = ("-c", "1", "-d", "300ms", "--warmup", "100ms")
-SHORT_SEARCH = ("--objective", "p99 < 4s", "-c", "1", "-d", "1s", "--warmup", "100ms", "--start", "100", "--probes", "1")
+SHORT_SEARCH = ("--objective", "p99 < 4s", "-c", "1", "-d", "1s", "--warmup", "0s", "--start", "100", "--probes", "1")
 AUTHORIZATION = "Authorization: Bearer key"
 
 
