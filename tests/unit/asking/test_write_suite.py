@@ -70,7 +70,7 @@ def test_a_search_is_a_suite_with_its_objective(objectives: list[str]) -> None:
         ([COMMAND, "--start", "300", "--no-beyond"], " --no-beyond", []),
         ([URL, "--start", "300"], " --no-beyond", ["the engine has a worker on each of its cores, not 1"]),
         (
-            [COMMAND, "./other --port {port}", "--start", "9"],
+            [COMMAND, "./other --port {port}", "--start", "90"],
             " --no-beyond",
             ["servers are searched one after the other"],
         ),
