@@ -14,8 +14,10 @@ static RULES: LazyLock<MessageRules> = LazyLock::new(|| {
         amount: Amount::Each(places("/n")),
         last_data: vec![b"[DONE]".to_vec()],
         last_events: vec![b"stop".to_vec()],
+        errors: vec![Counts::Json(places("/error")), Counts::Events(vec![b"error".to_vec()])],
         timestamp: None,
         text: places("/choices/0/delta/content").pop(),
+        until: None,
     }
 });
 
