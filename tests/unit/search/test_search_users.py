@@ -60,7 +60,7 @@ def test_an_answer_holds_the_truth_and_is_as_narrow_as_users_or_the_goal(most: i
 
 
 def unclear(users: float) -> Evidence:
-    """A probe of which nobody can tell whether one request in a hundred takes longer than 98 ms."""
+    """A probe that does not show whether one request in a hundred takes longer than 98 ms."""
     slice_ = ProbeSlice(0.1, 10, 10, 0, Histogram.of([1_000_000] * 9 + [97_900_000]))
     return Evidence(users, (slice_,) * 2, by_users=True)
 

@@ -20,7 +20,7 @@ use crate::job::JOB_FORMAT;
 use crate::stop::INTERRUPTED;
 use crate::sys::process::{Signals, end_now, interrupt};
 use crate::sys::time::unix_ns;
-use answer::Before;
+use answer::Intervals;
 use flags::{Asked, Wrong, failed, wrong};
 
 /// How much longer than its parts a load may take: connecting, and the end of the engine.
@@ -40,8 +40,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     pass_signals_on();
     match check(&asked).and_then(|()| load(&asked)) {
-        Ok((before, summary)) => {
-            let answer = answer::answer(&asked, before, &summary);
+        Ok((intervals, summary)) => {
+            let answer = answer::answer(&asked, intervals, &summary);
             let code = match summary.ended {
                 Ended::Interrupted => INTERRUPTED,
                 Ended::Deadline => 1,
@@ -181,18 +181,18 @@ fn check(asked: &Asked) -> Result<(), Wrong> {
 }
 
 /// Make the load.
-fn load(asked: &Asked) -> Result<(Before, Summary<Box<Slice>>), Wrong> {
+fn load(asked: &Asked) -> Result<(Intervals, Summary<Box<Slice>>), Wrong> {
     let mut engine = start(&[], &job(asked)).map_err(|error| no_engine(&error))?;
-    let mut before = Before::default();
+    let mut intervals = Intervals::default();
     let mut result = Err(failed("the engine ended without a result", "see what it says above"));
     for line in engine.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok) {
         match serde_json::from_str(&line) {
-            Ok(OwnedEvent::Interval(interval)) => before.add(interval.phase, &interval.slice, interval.end_ns),
+            Ok(OwnedEvent::Interval(interval)) => intervals.add(interval.phase, &interval.slice, interval.end_ns),
             Ok(OwnedEvent::Result(summary)) => result = Ok(summary),
             Ok(OwnedEvent::Error(error)) => result = Err(failed(error.message, error.hint)),
             _ => {}
         }
     }
     let _ = engine.wait();
-    result.map(|summary| (before, summary))
+    result.map(|summary| (intervals, summary))
 }

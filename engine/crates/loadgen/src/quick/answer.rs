@@ -16,7 +16,7 @@ const ERRORS: f64 = 0.01;
 const MISSED: f64 = 0.05;
 const BUSY: f64 = 0.95;
 const LATE: f64 = 0.5;
-/// Two intervals: a server that answers now and then is not called silent.
+/// Two intervals.
 const SILENT_NS: u64 = 2_000_000_000;
 
 /// What a load came to.
@@ -27,14 +27,14 @@ pub struct Answer {
 
 /// What the intervals of a load tell, besides its result. Times are those of its events.
 #[derive(Clone, Copy, Default)]
-pub struct Before {
+pub struct Intervals {
     /// Requests that were sent in the warm-up.
     pub warmed: u64,
-    /// The end of the last interval of the measurement that had a right answer, or of its last before them.
+    /// When the last interval with a right answer ended, or else the warm-up.
     answered_ns: u64,
 }
 
-impl Before {
+impl Intervals {
     /// An interval has ended.
     pub fn add(&mut self, phase: Phase, slice: &Slice, end_ns: u64) {
         match phase {
@@ -49,10 +49,10 @@ impl Before {
 }
 
 /// Judge and word a result.
-pub fn answer(asked: &Asked, before: Before, summary: &Summary<Box<Slice>>) -> Answer {
+pub fn answer(asked: &Asked, intervals: Intervals, summary: &Summary<Box<Slice>>) -> Answer {
     let (slice, window_ns) = (&summary.slice, summary.measure_end_ns - summary.measure_start_ns);
     let counts = &slice.counts;
-    let silent_ns = summary.measure_end_ns.saturating_sub(before.answered_ns.max(summary.measure_start_ns));
+    let silent_ns = summary.measure_end_ns.saturating_sub(intervals.answered_ns.max(summary.measure_start_ns));
     let (doubts, is_invalid) = doubts(asked, slice, window_ns, silent_ns);
     let at_least = if doubts.iter().any(|doubt| doubt.starts_with("the load generator")) { "at least " } else { "" };
     let throughput = match (counts.completed, window_ns) {
@@ -71,7 +71,7 @@ pub fn answer(asked: &Asked, before: Before, summary: &Summary<Box<Slice>>) -> A
     text += &table(asked, slice);
     let check = "requests  1 to check the answer";
     let warm_up = if asked.warmup_ns > 0 {
-        format!(", {} in {} of warm-up", integer(before.warmed), duration(asked.warmup_ns))
+        format!(", {} in {} of warm-up", integer(intervals.warmed), duration(asked.warmup_ns))
     } else {
         String::new()
     };
@@ -166,7 +166,7 @@ fn doubts(asked: &Asked, slice: &Slice, window_ns: u64, silent_ns: u64) -> (Vec<
         doubts.push(format!("{:.1}% of the requests failed", failed * 100.0));
         is_invalid = true;
     }
-    if counts.completed > 0 && silent_ns >= SILENT_NS {
+    if fell_silent(slice, window_ns, silent_ns) {
         doubts.push(format!("no right answer came in the last {}", duration(silent_ns)));
         is_invalid = true;
     }
@@ -194,6 +194,14 @@ fn doubts(asked: &Asked, slice: &Slice, window_ns: u64, silent_ns: u64) -> (Vec<
         }
     }
     (doubts, is_invalid)
+}
+
+/// Whether no right answer came at last for so long that it is no chance, and longer than answers take: users of a slow server are
+/// answered together.
+fn fell_silent(slice: &Slice, window_ns: u64, silent_ns: u64) -> bool {
+    let usual_ns = window_ns / slice.counts.completed.max(1);
+    let answer_ns = slice.response.quantile_ns(0.5);
+    slice.counts.completed > 0 && silent_ns >= SILENT_NS.max(10 * usual_ns).max(3 * answer_ns)
 }
 
 fn outcomes(slice: &Slice) -> String {
@@ -262,7 +270,7 @@ mod tests {
     }
 
     fn answered(line: &str, summary: &Summary<Box<Slice>>) -> Answer {
-        answer(&asked(line), Before { warmed: 0, answered_ns: summary.measure_end_ns }, summary)
+        answer(&asked(line), Intervals { warmed: 0, answered_ns: summary.measure_end_ns }, summary)
     }
 
     /// A window of a second in which so many requests were answered after 2 ms, and others timed out.
@@ -290,7 +298,7 @@ mod tests {
     #[test]
     fn the_answer_comes_first_in_few_lines() {
         let answer =
-            answer(&asked("localhost -c 8 -d 1s"), Before { warmed: 1_234, answered_ns: 0 }, &summary(2_000, 0));
+            answer(&asked("localhost -c 8 -d 1s"), Intervals { warmed: 1_234, answered_ns: 0 }, &summary(2_000, 0));
         let lines: Vec<_> = answer.text.lines().collect();
         assert_eq!(lines[0], "throughput  2.00 k/s, p50 2.00 ms, p99 2.00 ms");
         assert_eq!(lines[1], "http://localhost  closed, 8 users, 1.00 s");
@@ -331,14 +339,21 @@ mod tests {
     fn a_server_that_fell_silent_is_said_to() {
         let mut longer = summary(1_000, 9);
         longer.measure_end_ns = 3_000_000_000;
-        let before = Before { warmed: 0, answered_ns: 1_000_000_000 };
-        let silent = answer(&asked("localhost"), before, &longer);
+        let intervals = Intervals { warmed: 0, answered_ns: 1_000_000_000 };
+        let silent = answer(&asked("localhost"), intervals, &longer);
         assert!(
             silent.is_invalid && silent.text.contains("no right answer came in the last 2.00 s"),
             "{}",
             silent.text
         );
         assert!(!answered("localhost", &longer).is_invalid);
+        // At less than an answer in 300 ms two seconds are chance, and where answers take a second so are they.
+        let mut rare = summary(9, 0);
+        rare.measure_end_ns = 3_000_000_000;
+        assert!(!answer(&asked("localhost"), intervals, &rare).is_invalid);
+        longer.slice.response = Histogram::default();
+        longer.slice.response.record_n(1_000_000_000, 1_009);
+        assert!(!answer(&asked("localhost"), intervals, &longer).is_invalid);
     }
 
     #[test]
