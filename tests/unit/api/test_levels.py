@@ -7,11 +7,12 @@ from redline.errors import NotKnownError
 from redline.model import Grade, Metric
 from redline.model.validity import Bound
 from tests.fakes import reports
+from tests.fakes.report_cells import finding
 
 
 def test_a_percentile_that_a_finding_hides_without_a_bound_says_which() -> None:
     cell = reports.healthy().cells[0]
-    late = reports.finding("send-lateness", Grade.INVALID, "The engine was late.", "Give it a core.", cell.cell_id)
+    late = finding("send-lateness", Grade.INVALID, "The engine was late.", "Give it a core.", cell.cell_id)
     known = {
         metric: estimate for metric, estimate in cell.estimates.items() if metric not in (Metric.P99, Metric.MEMORY)
     }
