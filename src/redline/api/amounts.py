@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import total_ordering
+from numbers import Real
 from typing import Literal
 
 from redline.errors import NotKnownError, WrongValueError
@@ -102,7 +103,7 @@ class Amount:
             return other.value
         if isinstance(other, timedelta) and self.unit == "ns":
             return other / timedelta(microseconds=1) * 1000
-        if isinstance(other, (int, float)):
+        if isinstance(other, Real):
             if self.unit not in _PLAIN_NUMBERS:
                 raise self._no_value(other)
             return float(other)

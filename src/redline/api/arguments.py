@@ -47,6 +47,8 @@ def checked_call(function: Callable[..., object], given: Mapping[str, object]) -
 
 def _check(function: Callable[..., object], name: str, value: object, hint: Any) -> None:
     if fits(value, hint):
+        if value == "" and Path in get_args(hint) and bytes not in get_args(hint):  # it is the current folder
+            raise UsageError(f"{name} is an empty path", hint="name a file or a folder, or leave it out")
         return
     shown = repr(value)
     shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"

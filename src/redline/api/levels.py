@@ -3,7 +3,7 @@
 from redline.api.amounts import Amount, BoundedAmount, Unit
 from redline.errors import NotKnownError
 from redline.findings import RULES
-from redline.model import CellReport, Counts, FindingKind, Grade, Metric, Numbers, numbers_of
+from redline.model import CellReport, Counts, Finding, FindingKind, Grade, Metric, Numbers, numbers_of
 from redline.report.views import counts_are_known, invalid_reason
 from redline.stats import QUANTILE_OF
 
@@ -18,7 +18,7 @@ def level_of(cell: CellReport, metric: Metric) -> Amount:
     if bound and bound.says_something:
         ends, why = (bound.at_least, bound.at_most), (bound.reason, _advice(cell, bound.finding))
         return BoundedAmount(metric.words, _UNITS[bound.unit], ends, why)
-    if not cell.valid and (bound or not cell.shows_numbers):
+    if cell.hides(metric):
         raise _hidden(cell, metric.words, numbers_of(metric))
     raise _not_measured(cell, metric)
 
@@ -31,10 +31,14 @@ def counts_of(cell: CellReport) -> Counts:
 
 
 def _hidden(cell: CellReport, name: str, numbers: Numbers) -> NotKnownError:
-    grave = [finding for finding in cell.findings if finding.grade is Grade.INVALID]
-    hiding = [finding for finding in grave if numbers in RULES[finding.kind].touches] or grave
+    hiding = _hiding(cell, numbers) or [finding for finding in cell.findings if finding.grade is Grade.INVALID]
     hint = hiding[0].advice if hiding else "its trials say why: print the result"
     return NotKnownError(f"{name} is not known: {invalid_reason(cell)}", hint=hint)
+
+
+def _hiding(cell: CellReport, numbers: Numbers) -> list[Finding]:
+    invalid = (finding for finding in cell.findings if finding.grade is Grade.INVALID)
+    return [finding for finding in invalid if numbers in RULES[finding.kind].touches]
 
 
 def _advice(cell: CellReport, kind: FindingKind) -> str:
@@ -48,5 +52,7 @@ def _not_measured(cell: CellReport, metric: Metric) -> NotKnownError:
             return NotKnownError(message, hint="load it for longer, or at a higher rate")
     hint = "it is read of servers that Redline starts: give `load` the command, or use `ab`"
     if metric in QUANTILE_OF or metric is Metric.THROUGHPUT:
+        if _hiding(cell, numbers_of(metric)):
+            return _hidden(cell, metric.words, numbers_of(metric))
         hint = "print the result: its outcomes say how requests ended"
     return NotKnownError(f"{metric.words} was not measured", hint=hint)

@@ -2,7 +2,7 @@
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from html import escape
 from pathlib import Path
@@ -244,7 +244,7 @@ class RunResult(BaseResult[Report]):
     @property
     def change(self) -> "Changes":
         """How a server differs from its baseline, as B from A: `result.change.p99`."""
-        return Changes(self._comparisons, self._invalid)
+        return Changes(self._change)
 
     @property
     def met(self) -> bool:
@@ -299,12 +299,20 @@ class RunResult(BaseResult[Report]):
             raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
         for comparison in primary:
             if comparison.verdict is None or lacks_verdict(comparison):
-                raise _not_judged(comparison, self._invalid)
+                raise self._not_judged(comparison)
         return primary
 
-    @property
-    def _invalid(self) -> frozenset[str]:
-        return frozenset(cell.cell_id for cell in self.report.cells if not cell.valid)
+    def _not_judged(self, comparison: Comparison) -> NotKnownError:
+        unsettled = comparison.duet.unsettled if comparison.duet else ""
+        lacking = comparison.why_no_verdict if comparison.primary else ""
+        reason = comparison.refused or unsettled or lacking or "too little was measured"
+        message = f"{comparison.metric.words} of {self._slug(comparison.cell_id)} has no verdict: {reason}"
+        invalid = {cell.cell_id for cell in self.report.cells if not cell.valid}
+        failed = not invalid.isdisjoint((comparison.cell_id, comparison.baseline_id))
+        return NotKnownError(message, hint="see `findings` of the result" if failed else "give it more time")
+
+    def _slug(self, cell_id: str) -> str:
+        return next((cell.slug for cell in self.report.cells if cell.cell_id == cell_id), cell_id)
 
     @property
     def _comparisons(self) -> tuple[Comparison, ...]:
@@ -314,6 +322,22 @@ class RunResult(BaseResult[Report]):
     def _of(self, metric: Metric) -> Amount:
         return level_of(_only(self.cells, metric.words), metric)
 
+    def _change(self, metric: Metric) -> Amount:
+        name = f"the change of {metric.words}"
+        pairs = [pair for pair in self._comparisons if pair.metric is metric]
+        if not pairs:
+            raise NotKnownError(f"{name} was not measured", hint="use `ab`, or a suite with a baseline")
+        if len(pairs) > 1:
+            names = ", ".join(self._slug(pair.cell_id) for pair in pairs)
+            raise NotKnownError(f"{name} is of {len(pairs)} pairs: {names}", hint="choose by result.select(…)")
+        (pair,) = pairs
+        ratio, is_decided = pair.ratio, pair.verdict not in (None, Verdict.INCONCLUSIVE)
+        is_cold = pair.duet is not None and bool(pair.duet.unsettled) and not is_decided
+        if ratio is None or ratio.says_nothing or is_cold:
+            raise self._not_judged(pair)
+        ends = (None, None) if ratio.interval is None else (ratio.interval[0] - 1, ratio.interval[1] - 1)
+        return Amount(name, ratio.value - 1, "change", *ends)
+
 
 class Changes:
     """How a server differs from its baseline: relative changes with their intervals, such as +5.2% [+4.7, +5.7].
@@ -321,9 +345,8 @@ class Changes:
     All raise NotKnownError where there is no such change, or not one alone.
     """
 
-    def __init__(self, comparisons: Sequence[Comparison], invalid: Collection[str]) -> None:
-        """`invalid` are the ids of cells without valid numbers."""
-        self._comparisons, self._invalid = comparisons, invalid
+    def __init__(self, of: Callable[[Metric], Amount]) -> None:
+        self._of = of
 
     throughput = _MetricAmount(Metric.THROUGHPUT, "The change of right answers per second.")
     p50 = _MetricAmount(Metric.P50, "The change of the median response time.")
@@ -344,21 +367,6 @@ class Changes:
     jitter_p99 = _MetricAmount(Metric.JITTER_P99, "The change of the 99th percentile of jitter.")
     cpu_per_request = _MetricAmount(Metric.CPU_PER_REQUEST, "The change of the server's CPU time per request.")
     memory = _MetricAmount(Metric.MEMORY, "The change of the resident memory of the server's processes.")
-
-    def _of(self, metric: Metric) -> Amount:
-        name, pairs = f"the change of {metric.words}", [one for one in self._comparisons if one.metric is metric]
-        if not pairs:
-            raise NotKnownError(f"{name} was not measured", hint="use `ab`, or a suite with a baseline")
-        if len(pairs) > 1:
-            names = ", ".join(pair.cell_id for pair in pairs)
-            raise NotKnownError(f"{name} is of {len(pairs)} pairs: {names}", hint="choose by result.select(…)")
-        (pair,) = pairs
-        ratio, is_decided = pair.ratio, pair.verdict not in (None, Verdict.INCONCLUSIVE)
-        is_cold = pair.duet is not None and bool(pair.duet.unsettled) and not is_decided
-        if ratio is None or ratio.says_nothing or is_cold:
-            raise _not_judged(pair, self._invalid)
-        ends = (None, None) if ratio.interval is None else (ratio.interval[0] - 1, ratio.interval[1] - 1)
-        return Amount(name, ratio.value - 1, "change", *ends)
 
 
 class SearchResult(BaseResult[LimitReport]):
@@ -510,15 +518,6 @@ def _the_only(verdicts: Sequence[Verdict]) -> Verdict:
         names = ", ".join(distinct)
         raise NotKnownError(f"there are several verdicts: {names}", hint="choose by result.select(…), or use .slower")
     return distinct[0]
-
-
-def _not_judged(comparison: Comparison, invalid: Collection[str]) -> NotKnownError:
-    unsettled = comparison.duet.unsettled if comparison.duet else ""
-    lacking = comparison.why_no_verdict if comparison.primary else ""
-    reason = comparison.refused or unsettled or lacking or "too little was measured"
-    message = f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}"
-    failed = comparison.cell_id in invalid or comparison.baseline_id in invalid
-    return NotKnownError(message, hint="see `findings` of the result" if failed else "give it more time")
 
 
 def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from redline.asking import places
 from redline.asking.origins import FromRepository
-from redline.asking.written import read_written
+from redline.asking.written import Sourced, read_written
 from redline.defaults import AB_USERS, LOAD_LENGTH
 from redline.errors import LaunchError, UsageError
 from redline.git import outside_the_callers_repository
@@ -17,6 +17,7 @@ from redline.ports import Launch, Placement, RunningServer
 from redline.running.assembly import Workplace
 from redline.schema.document import plain_data
 from redline.suite import referenced_files
+from redline.wording import Call, asked_by, part
 
 _NO_LOAD = {"loads": {"load": {"closed": {"users": AB_USERS}, "for": LOAD_LENGTH}}}
 """It is never made: a suite has to have one."""
@@ -49,16 +50,24 @@ def serve(command: str, *, path: str = "/", folder: str | Path = ".", **keys: ob
     with ExitStack() as stack:
         logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="redline-serve-")))
         here = Path(folder).resolve()
-        given = plain_data(keys, "the server")
         if not isinstance(command, str) or not command.strip():
             raise UsageError(f"{command!r} is no command", hint="give one such as './shop --port {port}'")
-        server = {"command": command, "folder": str(here), **(given if isinstance(given, dict) else {})}
-        document = {"servers": [server], "scenarios": [{"name": "ready", "get": path}], **_NO_LOAD}
-        origins = FromRepository(here).origins()
-        suite, _ = read_written(document, "serve", referenced_files(here / "suite.yaml"), origins)
-        check_variables(suite.variants)
-        tools = Workplace(None, stack, places.of_suite).tools(Path(), suite)
-        launch = Launch(suite.variants[0], Placement(), logs / "server.log", log_is_kept=False)
-        with outside_the_callers_repository():
+        given = {"command": command, "folder": str(here), **keys}
+        with asked_by(Call()), outside_the_callers_repository():
+            server = {key: _named(key, plain_data(value, key)) for key, value in given.items()}
+            ready = {"name": "ready", "get": _named("path", path)}
+            document = {"servers": [server], "scenarios": [ready], **_NO_LOAD}
+            origins = FromRepository(here).origins()
+            suite, _ = read_written(document, "serve", referenced_files(here / "suite.yaml"), origins)
+            check_variables(suite.variants)
+            tools = Workplace(None, stack, places.of_suite).tools(Path(), suite)
+            launch = Launch(suite.variants[0], Placement(), logs / "server.log", log_is_kept=False)
             running = stack.enter_context(tools.launcher.running(launch))
         yield ServedCommand(f"http://{running.endpoint}{path}", launch.log, running)
+
+
+def _named(name: str, value: object) -> object:
+    """A value that messages call by its argument, such as `env.MODE`, without what it is: that may be secret."""
+    if isinstance(value, dict):
+        value = {key: _named(f"{name}.{key}", item) for key, item in value.items()}
+    return Sourced(part(name), value)

@@ -145,7 +145,7 @@ def duet_of(file: Path, planned: PlannedDuet) -> DuetRecording:
         recording = read_stored(file, DuetRecording)
     except StoreError as error:
         return _lost_duet(planned, error.message, error.hint)
-    if (recording.position, recording.cell_ids[:-1]) != (planned.position, planned.cell_ids):
+    if (recording.position, recording.cell_ids) != (planned.position, _targets(planned)):
         return _lost_duet(planned, f"{file} holds the recording of another duet, {recording.position}", _moved(file))
     if why := _impossible(recording):
         return _lost_duet(planned, f"{file}: {why}", f"it is damaged: {_made_again_by(file)}")
@@ -196,6 +196,11 @@ def _impossible(recording: DuetRecording) -> str:
     return ""
 
 
+def _targets(planned: PlannedDuet) -> tuple[str, ...]:
+    """The cells of a duet, whose baseline is its control too."""
+    return (*planned.cell_ids, planned.cell_ids[0])
+
+
 def _known(of: DuetSlice) -> list[int]:
     return [ns for ns in of.cpu_ns if ns is not None]
 
@@ -213,7 +218,7 @@ def _lost_trial(planned: PlannedTrial, why: str, hint: str) -> Recording:
 
 def _lost_duet(planned: PlannedDuet, why: str, hint: str) -> DuetRecording:
     return DuetRecording(
-        cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
+        cell_ids=_targets(planned),
         round=planned.round,
         position=planned.position,
         seed=planned.seed,

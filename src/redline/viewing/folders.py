@@ -85,7 +85,7 @@ class Folders:
         found: dict[str, StoredPlace] = {}
         for folder in self.paths:
             for store in stores_below(folder):
-                key = _digest(os.path.realpath(store.folder))
+                key = key_of(store.folder)
                 if key not in found:
                     found[key] = _place(store, key, self._name(store.folder, folder))
         return found
@@ -134,6 +134,11 @@ class Folders:
     def _name(self, folder: Path, above: Path) -> str:
         within = folder.relative_to(above)
         return str(folder if len(self.paths) > 1 or within == Path() else within)
+
+
+def key_of(folder: str | os.PathLike[str]) -> str:
+    """The key of a directory, which is the same whichever way leads to it."""
+    return _digest(os.path.realpath(folder))
 
 
 def _place(store: RunStore, key: str, name: str) -> StoredPlace:

@@ -33,7 +33,7 @@ from redline.running.histories import see_stored
 from redline.running.judging import judging_of
 from redline.running.views import report_of
 from redline.storage.archive import open_archive
-from redline.viewing.folders import Folders, StoredPlace
+from redline.viewing.folders import Folders, StoredPlace, key_of
 
 NAMES = ("127.0.0.1", "localhost")
 """The hosts that a browser may ask for. Another name that leads here is another site's."""
@@ -94,7 +94,7 @@ class Site:
         self.token = token or secrets.token_urlsafe(24)
         self._listing, self._judging = threading.Lock(), threading.Lock()
         self._kept: OrderedDict[tuple[str, ...], _KeptPage] = OrderedDict()
-        self._seen: dict[Path, tuple[str, SeenRun | LeftOut]] = {}
+        self._seen: dict[str, tuple[str, SeenRun | LeftOut]] = {}
 
     def answer(self, method: str, target: str, host: str) -> Answer:
         """What a request for this target gets; `host` is its field of that name. Raises nothing."""
@@ -230,21 +230,22 @@ class Site:
             if kept is not None and kept.stamp == stamp:
                 return _sent(kept.page)
             archives = [open_archive(folder) for folder in self.folders.paths if folder.is_dir()]
-            stores = {store.folder.resolve(): store for archive in archives for store in archive.runs}
-            stamps = {place.store.folder: place.stamp for place in places.values()}
+            stores = {key_of(store.folder): store for archive in archives for store in archive.runs}
             read = False
-            seen: list[SeenRun | LeftOut] = [left for archive in archives for left in archive.left_out]
-            for number, (folder, store) in enumerate(stores.items()):
-                before, known = self._seen.get(folder, ("", None))
-                if known is None or before != stamps.get(store.folder):
+            seen: list[SeenRun | LeftOut] = []
+            for number, (key, store) in enumerate(stores.items()):
+                before, known = self._seen.get(key, ("", None))
+                now = places[key].stamp if key in places else ""
+                if known is None or before != now:
                     if read and time.monotonic() > until_s:  # one at least, so that it comes to an end
                         return _reading(number, len(stores))
                     read = True
                     known = see_stored(store, lambda _: True)
-                    self._seen[folder] = (stamps.get(store.folder, ""), known)
+                    self._seen[key] = (now, known)
                 seen.append(known)
             runs = [run for run in seen if isinstance(run, SeenRun)]
-            aside = [run for run in seen if isinstance(run, LeftOut)]
+            left_out = {key_of(left.folder): left for archive in archives for left in archive.left_out}
+            aside = [*left_out.values(), *(run for run in seen if isinstance(run, LeftOut))]
             made = history_page(build_history(", ".join(map(str, self.folders.paths)), runs, aside))
             trail = (Span("all runs", link="../"),)
             page = render_served(replace(made, head=replace(made.head, trail=trail)))

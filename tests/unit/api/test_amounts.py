@@ -1,7 +1,9 @@
 """Measured values compare with what people write, and with nothing else."""
 
 from datetime import timedelta
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from redline.api.amounts import Amount, Unit
@@ -62,6 +64,8 @@ def test_a_number_without_a_unit_raises(amount: Amount, number: float) -> None:
 def test_a_number_alone_is_a_rate_and_a_share() -> None:
     assert 500 < RATE < 513
     assert 0 < ERRORS < 0.01
+    assert np.int64(500) < RATE < np.float32(513)
+    assert Fraction(512) >= RATE
     assert Amount("errors", 0.0, "share") == 0
 
 

@@ -279,6 +279,24 @@ def test_a_failure_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"command": "sleep 5"}, "command: 'sleep 5' has no {port}"),
+        ({"path": "items"}, "path: `items` is not a path"),
+        ({"env": {"MODE": 1}}, "env.MODE: must be text"),
+        ({"ready": {"within": "x"}}, "ready.within: `x` is not a duration"),
+        ({"other": 1}, "other: unknown key `other`"),
+        ({"stop": {1}}, "stop is no plain data"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_an_error_of_a_server_names_the_argument(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as refused, redline.serve(**{"command": "./shop {port}", **given}):
+        pytest.fail("it cannot be started")
+    assert refused.value.message.startswith(said)
+
+
 @pytest.mark.parametrize(("given", "loads"), [({}, ["few"]), ({"users": 64}, ["load"]), ({"rate": 5}, ["load"])])
 def test_a_load_that_is_given_goes_before_those_of_the_file(
     given: dict[str, int], loads: list[str], monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,15 @@ def test_an_argument_of_another_type_is_named_with_what_was_expected(name: str, 
     assert f"{name} is {value!r}: {expected} was expected" in str(raised.value)
 
 
+@pytest.mark.parametrize("name", ["keep", "log", "replay", "requests", "cacert"])
+def test_an_empty_path_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given: dict[str, Any] = {"server": URL, "body": "", name: ""}
+    with pytest.raises(UsageError, match=f"{name} is an empty path"):
+        redline.load(**given)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -92,6 +92,10 @@ def test_several_verdicts_have_to_be_chosen_among() -> None:
     with pytest.raises(NotKnownError, match="there are several verdicts"):
         _ = result.verdict
     assert result.slower
+    with pytest.raises(NotKnownError, match=r"is of 2 pairs: B\.home\.load, B\.items\.load") as several:
+        _ = result.change.p50
+    for slug in several.value.message.partition(": ")[2].split(", "):
+        assert result.select(slug).change.p50
     assert result.select("home").verdict is Verdict.SLOWER
     assert not result.select("items").slower
 

@@ -188,6 +188,17 @@ def test_a_recording_of_another_trial_counts_for_none(kind: str, tmp_path: Path)
     assert "holds the recording of another" in said_of(folder)
 
 
+@pytest.mark.parametrize("place", [0, -1], ids=["the baseline", "the control"])
+def test_a_recording_of_a_duet_of_other_servers_counts_for_none(place: int, tmp_path: Path) -> None:
+    folder = KINDS["comparison"](tmp_path / "comparison")
+
+    def of_another(content: Json) -> None:
+        content["cell_ids"][place] = "another"
+
+    rewritten(recordings_of(folder)[0], of_another)
+    assert "holds the recording of another duet" in said_of(folder)
+
+
 def test_a_distribution_that_is_damaged_spoils_its_trial_alone(tmp_path: Path) -> None:
     folder = whole_run(tmp_path / "run")
     file = recordings_of(folder)[0]

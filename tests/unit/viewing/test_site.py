@@ -370,9 +370,12 @@ def test_the_history_has_the_change(site: Site, monkeypatch: pytest.MonkeyPatch)
     assert text(site, "history/") == page
 
 
-def test_a_long_history_says_how_far_it_is(nights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [(), ("../nights", "notes/../run-06")], ids=["a folder", "folders that overlap"])
+def test_a_long_history_says_how_far_it_is(
+    more: tuple[str, ...], nights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(site_module, "_PATIENCE_S", 0.0)
-    site = Site([nights], TOKEN)
+    site = Site([nights, *(nights / way for way in more)], TOKEN)
     answer = get(site, "history/")
     assert b"1 of 8 runs are read" in answer.content
     assert answer.fields["Refresh"] == "0"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from redline.errors import UsageError
+from redline.errors import StoreError, UsageError
 from redline.extras.exports.tables import library
 from redline.wording import part
 
@@ -35,15 +35,23 @@ def request_writer(file: Path) -> Callable[[Columns], bytes]:
 
 
 def request_table(file: Path) -> Any:
-    """The rows of a file as a `pyarrow.Table`. Raises UsageError for another ending, and without pyarrow."""
+    """The rows of a file as a `pyarrow.Table`.
+
+    Raises UsageError for another ending, and without pyarrow, StoreError for a file that holds something else, and
+    OSError.
+    """
     _check_ending(file)
-    if file.suffix.lower() == ".parquet":
-        return library("pyarrow.parquet", "read_requests()").read_table(file)
-    pyarrow, reader = library("pyarrow", "read_requests()"), library("pyarrow.csv", "read_requests()")
-    with file.open("rb") as lines:
-        names = lines.readline().decode().strip().split(",")
-    types = {name: _type(pyarrow, name) for name in names}
-    return reader.read_csv(file, convert_options=reader.ConvertOptions(column_types=types))
+    pyarrow, is_csv = library("pyarrow", "read_requests()"), file.suffix.lower() == ".csv"
+    reader = library("pyarrow.csv" if is_csv else "pyarrow.parquet", "read_requests()")
+    try:
+        with file.open("rb") as source:
+            if not is_csv:
+                return reader.read_table(source)
+            types = {name: _type(pyarrow, name) for name in source.readline().decode().strip().split(",")}
+            source.seek(0)
+            return reader.read_csv(source, convert_options=reader.ConvertOptions(column_types=types))
+    except ValueError as error:
+        raise StoreError(f"{file} holds no log of requests: {error}", hint="name a file that a load wrote") from None
 
 
 def _type(pyarrow: Any, column: str) -> Any:

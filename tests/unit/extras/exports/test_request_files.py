@@ -60,3 +60,18 @@ def test_what_cannot_be_written_is_refused_before_a_load(tmp_path: Path, monkeyp
     with pytest.raises(UsageError, match="needs the package pyarrow") as refused:
         RequestLog.at(tmp_path / "x.parquet")
     assert "pip install 'redline[data]'" in refused.value.hint
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_what_holds_no_requests_is_refused(ending: str, tmp_path: Path) -> None:
+    file = tmp_path / f"requests.{ending}"
+    with pytest.raises(StoreError, match="No such file"):
+        read_requests(file)
+    for content in (b"", b"\xff\xfe,b\n1,2,3\n"):
+        file.write_bytes(content)
+        with pytest.raises(StoreError, match="holds no log of requests"):
+            read_requests(file)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(StoreError, match="Is a directory"):
+        read_requests(file)
