@@ -95,6 +95,34 @@ def test_the_items_of_a_path_stand_between_commas(value: object, path: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("style", "explode", "paths"),
+    [
+        ("simple", False, ("5", "3,4%2F", "R,1,G,2")),
+        ("simple", True, ("5", "3,4%2F", "R=1,G=2")),
+        ("label", False, (".5", ".3,4%2F", ".R,1,G,2")),
+        ("label", True, (".5", ".3.4%2F", ".R=1.G=2")),
+        ("matrix", False, (";x=5", ";x=3,4%2F", ";x=R,1,G,2")),
+        ("matrix", True, (";x=5", ";x=3;x=4%2F", ";R=1;G=2")),
+    ],
+)
+def test_a_value_stands_in_the_path_as_its_style_says(style: str, explode: bool, paths: tuple[str, ...]) -> None:
+    for value, path in zip((5, [3, "4/"], {"R": 1, "G": 2}), paths, strict=True):
+        described = parameter("x", "path", {}, example=value, style=style, explode=explode)
+        assert api({"/o{x}": get(described)}).requests[0]["get"] == f"/o{path}"
+
+
+def test_headers_and_cookies_stand_as_http_has_them() -> None:
+    given = (
+        parameter("X", "header", {}, example={"R": 1, "G": 2}, explode=True),
+        parameter("a", "cookie", {}, example=1),
+        parameter("b", "cookie", {}, example=2),
+    )
+    document = {"openapi": "3.1.0", "info": {}, "paths": {"/": get(*given)}}
+    (request,) = imported(json.dumps(document), wanted=Wanted(keep=frozenset({"cookie"}))).requests
+    assert request["headers"] == {"X": "R=1,G=2", "Cookie": "a=1; b=2"}
+
+
+@pytest.mark.parametrize(
     ("how", "value", "path"),
     [
         ({"style": "pipeDelimited"}, [1, 2], "/?x=1%7C2"),
