@@ -40,15 +40,16 @@ def read_openapi(source: RequestSource, into: Gathering) -> None:
     document = _document(source)
     if not isinstance(document, dict):
         raise source.wrong("this is not an OpenAPI document", "its top has the key `openapi`")
-    if "openapi" not in document:
+    if "openapi" not in document and "swagger" in document:
         hint = "convert it to OpenAPI 3, such as with `npx swagger2openapi`"
         raise source.wrong("this is OpenAPI 2 (Swagger)", hint, field="swagger")
-    version = str(document["openapi"])
+    version = str(document.get("openapi"))
     if not _VERSION.fullmatch(version):
         if version.startswith("3."):
             hint = "known are 3.0, 3.1 and 3.2: write one of these, if nothing in the document is newer"
             raise source.wrong(f"OpenAPI {clip(version)} is not known", hint, field="openapi")
-        raise source.wrong("this is not OpenAPI 3", "convert it to OpenAPI 3.0, 3.1 or 3.2", field="openapi")
+        hint = "its top has the key `openapi`, with 3.0, 3.1 or 3.2"
+        raise source.wrong("this is not an OpenAPI 3 document", hint, field="openapi")
     paths = document.get("paths")
     if not isinstance(paths, dict):
         raise source.wrong("`paths` is missing", "an OpenAPI document has its operations there", field="paths")

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from redline.errors import UsageError
+from redline.extras.importing import named, read_requests
 from redline.extras.importing.allowed import NoValueError
 from redline.extras.importing.made_values import SchemaValues
 from redline.suite.imported import Imported, Wanted
-from tests.unit.extras.importing.test_importing import imported, left
+from tests.unit.extras.importing.test_importing import imported, left, source
 
 
 def api(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> Imported:
@@ -339,7 +340,7 @@ def test_a_reference_out_of_the_document_is_refused_by_name(reference: str) -> N
     ("text", "says"),
     [
         ('{"swagger": "2.0", "paths": {}}', "swagger: this is OpenAPI 2"),
-        ('{"openapi": "4.0.0", "paths": {}}', "openapi: this is not OpenAPI 3"),
+        ('{"openapi": "4.0.0", "paths": {}}', "openapi: this is not an OpenAPI 3 document"),
         ('{"openapi": "3.3.0", "paths": {}}', "openapi: OpenAPI 3.3.0 is not known"),
         ('{"openapi": "3.10.0", "paths": {}}', "openapi: OpenAPI 3.10.0 is not known"),
         ("openapi: 3.1.0\n", "paths: `paths` is missing"),
@@ -356,6 +357,11 @@ def test_what_is_no_openapi_3_is_refused(text: str, says: str) -> None:
     with pytest.raises(UsageError) as refused:
         imported(text)
     assert says in str(refused.value)
+
+
+def test_another_document_is_not_taken_for_version_2() -> None:
+    with pytest.raises(UsageError, match="openapi: this is not an OpenAPI 3 document"):
+        read_requests(source('{"log": {"entries": []}}'), named("openapi"), Wanted())
 
 
 def bodies(made: Imported) -> list[object]:
