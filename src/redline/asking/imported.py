@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from redline.document.format import count
 from redline.entry_points import extra, extra_if_installed
 from redline.errors import UsageError
 from redline.quantities import duration, integer
@@ -94,7 +95,7 @@ def times_of(made: Imported) -> Recorded:
 
 def times_summary(made: Imported) -> str:
     """Say how many requests were recorded, over which time."""
-    said = f"{integer(len(made.arrivals))} requests in {duration(made.arrivals[-1].at_ns)}"
+    said = f"{count(len(made.arrivals), 'request')} in {duration(made.arrivals[-1].at_ns)}"
     return f"{said}; the file has whole seconds, over which they are spread evenly" if made.spread else said
 
 
@@ -105,7 +106,7 @@ def as_document(made: Imported, file: Path) -> Document:
 
 def summary(made: Imported, file: Path, targets: Iterable[str]) -> str:
     """Say in a line or two what a command sends of a file and what not. `targets`: the servers of the command."""
-    said = f"{integer(len(made.requests))} requests from {file}"
+    said = f"{count(len(made.requests), 'request')} from {file}"
     left = sorted((entry for entry in made.left_out if entry.kind == "request"), key=lambda entry: -entry.count)
     if left:
         said += f"; left out: {integer(sum(entry.count for entry in left))} of {integer(made.total)}"

@@ -93,8 +93,9 @@ def _cut(ask: LoadAsk) -> list[str]:
 
 
 def _sends_all(ask: LoadAsk, length: str) -> bool:
+    lasts_ns = _recorded_ms(ask) * 1_000_000
     with naming(part("duration", length)):
-        return _recorded_ms(ask) * 1_000_000 <= parse_duration(length)
+        return lasts_ns <= parse_duration(length)
 
 
 def _recorded_ms(ask: LoadAsk) -> int:

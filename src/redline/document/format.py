@@ -142,29 +142,39 @@ def interval(estimate: Estimate) -> str:
 
 
 def change(ratio_estimate: Estimate, *, whole_from: float = 1.0) -> str:
-    """Format a ratio as a change, such as `+3.1%`; no decimal from `whole_from` (1 is 100%) on."""
-    places = int(abs(ratio_estimate.value - 1) < whole_from)
-    return f"{signed((ratio_estimate.value - 1) * 100, places)}%"
+    """Format a ratio as a change, such as `+3.1%`; no decimal from `whole_from` (1 is 100%) on unless its ends have."""
+    return f"{signed((ratio_estimate.value - 1) * 100, _change_places(ratio_estimate, whole_from))}%"
 
 
-def change_bounds(ratio_estimate: Estimate) -> str:
+def change_bounds(ratio_estimate: Estimate, *, whole_from: float = 1.0) -> str:
     """Format the interval of a change: `[+1.2, +5.0]`, in percent; empty if there is none."""
     if ratio_estimate.low is None or ratio_estimate.high is None:
         return ""
     if ratio_estimate.says_nothing:
         return f"[{NOT_KNOWN}]"
-    places = int(abs(ratio_estimate.value - 1) < 1)
+    places = _change_places(ratio_estimate, whole_from)
     return f"[{', '.join(change_ends(ratio_estimate.low, ratio_estimate.high, places))}]"
+
+
+def _change_places(ratio_estimate: Estimate, whole_from: float) -> int:
+    """The decimals of a change and of the ends of its interval: a value is no coarser than its ends."""
+    places = int(abs(ratio_estimate.value - 1) < whole_from)
+    known = ratio_estimate.interval
+    return places if known is None or ratio_estimate.says_nothing else end_places(*known, places)
 
 
 def change_ends(low: float, high: float, places: int) -> tuple[str, str]:
     """The ends of a ratio's interval as changes in percent; with more decimals where one would read as no change."""
-    nearest = 100 * min(abs(low - 1), abs(high - 1))
-    while low > 1 or high < 1:
-        if places == _MOST_PLACES or round(nearest, places):
-            break
-        places += 1
+    places = end_places(low, high, places)
     return signed((low - 1) * 100, places), signed((high - 1) * 100, places)
+
+
+def end_places(low: float, high: float, places: int) -> int:
+    """The fewest decimals, from `places` on, with which no end of an interval without 1 reads as no change."""
+    nearest = 100 * min(abs(low - 1), abs(high - 1))
+    while (low > 1 or high < 1) and places < _MOST_PLACES and not round(nearest, places):
+        places += 1
+    return places
 
 
 def with_bounds(ratio_estimate: Estimate) -> str:

@@ -41,7 +41,8 @@ def _row(commit: BisectedCommit) -> tuple[TextCell, ...]:
 def change(ratio: tuple[float, float, float]) -> str:
     """`+3.2% [+2.6, +3.9]`."""
     value, low, high = ratio
-    return f"{fmt.signed(100 * value, 1)}% [{', '.join(fmt.change_ends(1 + low, 1 + high, 1))}]"
+    places = fmt.end_places(1 + low, 1 + high, 1)
+    return f"{fmt.signed(100 * value, places)}% [{', '.join(fmt.change_ends(1 + low, 1 + high, places))}]"
 
 
 def chances(probability: float) -> str:
@@ -108,8 +109,9 @@ def _by(told: Bisection) -> str:
     """`3.2% higher [2.6, 3.9]`, `3.2% lower [2.6, 3.9]`: the interval is in the direction that the word says."""
     value, low, high = told.change or (0.0, 0.0, 0.0)
     ends = (low, high) if value > 0 else (-high, -low)
-    shown = ", ".join(fmt.change_ends(1 + ends[0], 1 + ends[1], 1)).replace("+", "")
-    return f"{abs(100 * value):.1f}% {'higher' if value > 0 else 'lower'} [{shown}]"
+    places = fmt.end_places(1 + ends[0], 1 + ends[1], 1)
+    shown = ", ".join(fmt.change_ends(1 + ends[0], 1 + ends[1], places)).replace("+", "")
+    return f"{abs(100 * value):.{places}f}% {'higher' if value > 0 else 'lower'} [{shown}]"
 
 
 def _worse(told: Bisection) -> str:

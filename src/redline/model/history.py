@@ -113,7 +113,7 @@ class OtherResult(Frozen):
     load: str = Field(description="as the file says it; empty if it does not")
     started_unix_ns: int | None = Field(description="null if the file does not say it")
     rate_per_s: float | None = Field(description="as the tool counts; null if the file does not say it")
-    requests: int | None
+    requests: int | None = Field(description="right answers; null if the file does not say it")
     failed: int | None = Field(description="as the tool counts; null if the file does not say it")
     response: tuple[Percentile, ...] = Field(description="as the tool times requests; ns")
     unsaid: tuple[str, ...] = Field(description="values that files of this kind do not have")

@@ -1,6 +1,6 @@
 """Sections as GitHub-flavoured Markdown, fit for a comment on a pull request.
 
-Texts are escaped: they cannot mention anyone, hide anything or contain HTML.
+Texts are escaped: they cannot mention anyone, hide anything or contain HTML. What stands in backticks is code.
 """
 
 import re
@@ -24,6 +24,8 @@ from redline.document.blocks import (
 from redline.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~])")
+_CODE = re.compile(r"(?<![^\s(])(`[^\s`<>&|@#](?:[^`<>&|@#]*[^\s`<>&|@#])?`)(?!`)")
+"""Code that needs no escape. Only a space or a parenthesis before it is sure not to belong to a link."""
 _WORD_JOINER = "&NoBreak;"
 """U+2060, an invisible character that separates a sign from its word."""
 
@@ -35,9 +37,13 @@ def render(sections: Iterable[Section]) -> bytes:
 
 
 def safe(text: str) -> str:
-    """Escape a line of plain text: markup, HTML, mentions and references to issues have no effect."""
-    spaced = visible(re.sub(r"\s+", " ", text))
-    line = spaced.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Escape a line of plain text: markup, HTML, mentions and references to issues have no effect; code is code."""
+    parts = _CODE.split(visible(re.sub(r"\s+", " ", text)))
+    return "".join(part if at % 2 else _escaped(part) for at, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    line = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _SPECIAL.sub(r"\\\1", line)
     return re.sub(r"([@#])(?=\w)", rf"\1{_WORD_JOINER}", line)
 

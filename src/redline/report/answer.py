@@ -433,7 +433,10 @@ def difference(comparison: Comparison, against: str = "") -> str:
         size = f"{significant(factor, 2)} times"
         ends = [significant(end, 2) for end in sorted(end if ratio > 1 else 1 / end for end in known if end > 0)]
     else:
-        places, size = int(abs(ratio - 1) < 0.1), _percent(abs(ratio - 1))
+        places = int(abs(ratio - 1) < 0.1)
+        if len(known) > 1 and not comparison.ratio.says_nothing:
+            places = fmt.end_places(known[0], known[1], places)
+        size = f"{abs(ratio - 1) * 100:.{places}f}%"
         sizes = sorted((end - 1) * (1 if ratio > 1 else -1) for end in known)
         ends = [fmt.signed(end * 100, places).removeprefix("+") for end in sizes]
     if comparison.ratio.says_nothing:

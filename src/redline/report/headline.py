@@ -119,10 +119,9 @@ def _listed(some: Sequence[_Judged]) -> Iterator[Span]:
 
 def _bounds(comparison: Comparison) -> str:
     ratio = comparison.ratio
-    if ratio is None or ratio.low is None or ratio.high is None or ratio.says_nothing:
+    if ratio is None or ratio.says_nothing:
         return ""
-    places = int(abs(ratio.value - 1) < 0.1)
-    return f"[{', '.join(fmt.change_ends(ratio.low, ratio.high, places))}]".replace("+", "")
+    return fmt.change_bounds(ratio, whole_from=0.1).replace("+", "")
 
 
 def _alike(judged: Sequence[_Judged]) -> Iterator[Line]:

@@ -61,6 +61,7 @@ def ratio_sentence(comparison: LimitComparison, server: str, against: str, *, by
         bounds = ", ".join(significant(end, 2) for end in ends)
         return f"{server} {does} {significant(factor, 2)} times {times} [{bounds}]"
     near, far = sorted(abs(bound - 1) * 100 for bound in (ratio.low, ratio.high))
-    more = f"{abs(ratio.value - 1) * 100:.1f}% {'more' if ratio.value > 1 else 'fewer'} {noun}"
-    bounds = f"[{near:.1f}, {far:.1f}]{fmt.immaterial(comparison)}"
+    places = fmt.end_places(ratio.low, ratio.high, 1)
+    more = f"{abs(ratio.value - 1) * 100:.{places}f}% {'more' if ratio.value > 1 else 'fewer'} {noun}"
+    bounds = f"[{near:.{places}f}, {far:.{places}f}]{fmt.immaterial(comparison)}"
     return f"{server} {does} {more} than {against} within {comparison.objective} {bounds}"

@@ -200,7 +200,7 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
 
 
 def sentence(change: ProfileChange, server: str, baseline: str) -> Line:
-    """`http4s.tapir against http4s.vanilla: +24% CPU per request [+23, +25]. Points of it: tapir +3.9 ±0.4, …`.
+    """`http4s.tapir against http4s.vanilla: +24.0% CPU per request [+23.1, +24.9]. Points of it: tapir +3.9 ±0.4, …`.
 
     If the ratio is too uncertain to say what a library costs, their shares may still differ.
     """
@@ -210,7 +210,7 @@ def sentence(change: ProfileChange, server: str, baseline: str) -> Line:
     begin, none = f"{server} against {baseline}", "no library differs by more than chance"
     if change.ratio is None:
         return line(f"{begin}, in points of share: ", *(listed or [none]), ".")
-    total = f"{begin}: {fmt.change(change.ratio, whole_from=0.1)} CPU per request {fmt.change_bounds(change.ratio)}"
+    total = f"{begin}: {fmt.change(change.ratio)} CPU per request {fmt.change_bounds(change.ratio)}"
     if listed:
         return line(f"{total.rstrip()}. In points of that: ", *listed, ".")
     if by_share := _listed(change.shares):

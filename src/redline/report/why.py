@@ -74,7 +74,7 @@ def _whole(report: Report, why: WhyReport, server: str) -> str:
         unsure = f"whether {server} needs more CPU per request is not sure"
         return f"{unsure} {fmt.change_bounds(ratio)}, {_microseconds(why.whole_ns)}"
     more = "more" if ratio.value >= 1 else "less"
-    size = fmt.percent(abs(ratio.value - 1))
+    size = fmt.change(ratio).lstrip("+\N{MINUS SIGN}")
     return f"{server} needs {size} {more} CPU per request {fmt.change_bounds(ratio)}, {_microseconds(why.whole_ns)}"
 
 

@@ -99,7 +99,7 @@ def test_what_does_not_go_with_a_log(
     Path("access.log").write_text(LOG.format("36", "a"))
     with pytest.raises(UsageError) as caught:
         load_of(**{"replay": Path("access.log")} | asked)
-    assert says in str(caught.value)
+    assert str(caught.value).startswith(says)
 
 
 def test_a_count_and_a_replay(tmp_path: Path) -> None:

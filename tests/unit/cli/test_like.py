@@ -123,6 +123,8 @@ URL = "http://127.0.0.1:8080/items"
         (f"echo 'POST {URL}' | vegeta attack -duration=5s", "vegeta", {"method": "POST", "rate": "50"}),
         (f"echo 'GET {URL}' | vegeta attack -body a.json", "vegeta", {"method": "GET", "body": "@a.json"}),
         (f"hey -d x {URL}", "hey", {"method": "GET", "body": "x"}),
+        (f"hey -q 5 {URL}", "hey", {"pace": "5"}),
+        (f"oha -q 10 {URL}", "oha", {"rate": "10", "arrivals": "uniform"}),
         (f"./hey_linux_amd64 -c 10 {URL}", "hey", {"connections": 10}),
         ("k6 run --vus 10 -d 30s script.js", "k6", {"connections": 10, "duration": "30s"}),
         (
@@ -182,6 +184,8 @@ def test_a_command_line_means_the_same_load(command: str, tool: str, flags: dict
         (f"vegeta attack -targets=t.txt {URL}", "vegeta -targets has no counterpart"),
         ("K6_VUS=10 k6 run s.js", "K6_VUS has no counterpart"),
         ("k6 run -d 30 s.js", "k6 -d 30 has no unit"),
+        ("k6 run -s 10:5 s.js", "k6 -s 10: `10` has no unit"),
+        (f"wrk2 -R100 -d abc {URL}", "wrk2 -d abc: `abc` is not a duration"),
         ("k6 cloud s.js", "k6 cloud makes no load here"),
         ("k6 run --rps 10 s.js", "k6 --rps has no counterpart"),
         ("bash -c 'wrk http://h/'", "this is no command"),
@@ -193,6 +197,11 @@ def test_a_command_line_means_the_same_load(command: str, tool: str, flags: dict
 def test_what_cannot_be_done_alike_is_refused(command: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         read_like(command)
+
+
+def test_a_rate_of_0_is_none() -> None:
+    assert "pace" not in read_like(f"hey -q 0 {URL}").flags
+    assert {"rate", "arrivals"}.isdisjoint(read_like(f"oha -q 0.0 {URL}").flags)
 
 
 @pytest.mark.parametrize(

@@ -173,5 +173,24 @@ def test_an_interval_without_0_is_not_printed_with_it(low: float, high: float, s
     assert fmt.change_bounds(Estimate(value=1.01, low=low, high=high, unit="ratio", n=3, method="t")) == shown
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "shown"),
+    [
+        (1.0004, 1.0002, 1.0006, "+0.04% [+0.02, +0.06]"),
+        (2.204, 1.003, 4.4, "+120.4% [+0.3, +340.0]"),
+        (2.204, 1.9, 2.5, "+120% [+90, +150]"),
+        (1.0004, 0.9, 1.2, "0.0% [\N{MINUS SIGN}10.0, +20.0]"),
+        (1.3, 1.000_01, 1.0e4, "+30.0% [not known]"),
+    ],
+)
+def test_a_change_is_no_coarser_than_its_ends(value: float, low: float, high: float, shown: str) -> None:
+    assert fmt.with_bounds(Estimate(value=value, low=low, high=high, unit="ratio", n=3, method="t")) == shown
+
+
+def test_a_change_without_decimals_has_ends_without_them() -> None:
+    ratio = Estimate(value=1.24, low=1.231, high=1.249, unit="ratio", n=3, method="t")
+    assert (fmt.change(ratio, whole_from=0.1), fmt.change_bounds(ratio, whole_from=0.1)) == ("+24%", "[+23, +25]")
+
+
 def test_ends_have_decimals_where_one_alone_would_be_0() -> None:
     assert fmt.change_ends(1.003, 1.48, 0) == ("+0.3", "+48.0")

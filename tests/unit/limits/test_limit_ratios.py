@@ -109,6 +109,14 @@ def test_limits_within_the_threshold_are_equivalent() -> None:
     assert "are the same within 2% in requests/s within p99 < 50ms: 0.0% [−0.4, +0.4]" in said  # noqa: RUF001
 
 
+def test_an_interval_of_limits_that_are_sure_to_differ_does_not_begin_at_0() -> None:
+    found = judged(known(18_990, 19_010), known(18_800, 18_820))
+    assert found.ratio is not None
+    near = found.ratio.model_copy(update={"value": 0.9986, "low": 0.9975, "high": 0.9997})
+    said = ratio_sentence(found.model_copy(update={"ratio": near}), "B", "A")
+    assert said.startswith("B answers 0.14% fewer requests/s than A within p99 < 50ms [0.03, 0.25]")
+
+
 def test_a_sure_difference_within_the_threshold_does_not_matter_and_fails_no_gate() -> None:
     found = judged(known(18_990, 19_010), known(18_800, 18_820))
     assert (found.verdict, found.matters) == (Verdict.SLOWER, False)

@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
+
 from redline.render import RENDERERS
+from redline.render.markdown import safe
 from tests import golden
 from tests.fakes import reports, studies
 
@@ -28,6 +31,23 @@ def test_hostile_text_is_out_of_force() -> None:
     assert not re.search(r"(?<!\\)\]\(", text)
     assert "@all" not in text
     assert set(re.findall(r"<[^>]*>", text)) <= {"<br>"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see `redline report DIR` (`--all` too)", "see `redline report DIR` (`--all` too)"),
+        ("say `a_b*c[0]`, not a_b", "say `a_b*c[0]`, not a\\_b"),
+        ("`x`", "`x`"),
+        ("a lone ` here", "a lone \\` here"),
+        ("`<!-- x`", "\\`&lt;!-- x\\`"),
+        ("`a|b` `@all`", "\\`a\\|b\\` \\`@&NoBreak;all\\`"),
+        ("``two`` ` x ` `a``b`", "\\`\\`two\\`\\` \\` x \\` \\`a\\`\\`b\\`"),
+        ("http://a.test/`x`", "http://a.test/\\`x\\`"),
+    ],
+)
+def test_code_stays_code_where_nothing_in_it_could_act(text: str, shown: str) -> None:
+    assert safe(text) == shown
 
 
 def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:

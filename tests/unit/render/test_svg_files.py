@@ -14,11 +14,13 @@ from typer.testing import CliRunner, Result
 from redline.analysis import build_report
 from redline.cli.command_line import app
 from redline.document.blocks import ChangeCell, Column, Strip, Table
+from redline.document.format import VerdictSign
 from redline.document.scales import Scale, scale_from_zero, time_scale
 from redline.errors import UsageError
 from redline.extras.exports import recorded_files
 from redline.render.svg import svg_files
 from redline.render.svg.chart import Chart, ChartLine, draw_chart
+from redline.render.svg.elements import CHARACTER, WIDTH
 from redline.render.svg.forest_picture import draw_forest
 from redline.report.forest import forest
 from redline.report.plots import payload
@@ -93,6 +95,15 @@ def test_the_picture_beside_the_answer_has_every_ratio() -> None:
     assert all(any(text.startswith(row[3].text) for text in shown) for row in rows if isinstance(row[3], ChangeCell))
     named = [text for text in shown if text.startswith("rust.axum")]
     assert len(named) == len(rows) > 0
+
+
+def test_what_stands_beside_a_ratio_is_within_the_picture() -> None:
+    scale = Scale(0.5, 2.0, ((1.0, "0"),), log=True, origin=1.0)
+    unsure = ChangeCell("+1,230.0%", "[not known]", VerdictSign.INCONCLUSIVE)
+    row = ("cpu", "a", Strip(scale, "point", 1.0), unsure)
+    content = draw_forest([Table((Column("", scale=scale),), (row,))], "x")
+    (text,) = (text for text in ET.fromstring(content).iter(f"{SVG}text") if "not known" in (text.text or ""))
+    assert float(text.get("x", "")) + CHARACTER * len(text.text or "") <= WIDTH
 
 
 def test_an_interval_that_goes_on_has_an_arrow() -> None:

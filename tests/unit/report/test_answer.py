@@ -55,6 +55,8 @@ def compared(metric: Metric, value: float, low: float, high: float, verdict: Ver
     [
         (Metric.CPU_PER_REQUEST, (1.24, 1.2, 1.28), "needs 24% more CPU per request than hyper [20, 28]"),
         (Metric.CPU_PER_REQUEST, (0.966, 0.955, 0.98), "needs 3.4% less CPU per request than hyper [2.0, 4.5]"),
+        (Metric.CPU_PER_REQUEST, (1.124, 1.003, 1.26), "needs 12.4% more CPU per request than hyper [0.3, 26.0]"),
+        (Metric.CPU_PER_REQUEST, (0.9994, 0.999, 0.9997), "needs 0.06% less CPU per request than hyper [0.03, 0.10]"),
         (Metric.THROUGHPUT, (0.8, 0.75, 0.86), "answers 20% fewer requests than hyper [14, 25]"),
         (Metric.THROUGHPUT, (2.3, 2.1, 2.5), "answers 2.3 times the requests of hyper [2.1, 2.5]"),
         (Metric.THROUGHPUT, (0.625, 0.5, 0.72), "answers 1.6 times fewer requests than hyper [1.4, 2.0]"),

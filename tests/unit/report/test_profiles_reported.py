@@ -51,7 +51,7 @@ def change(
 
 def test_a_difference_is_explained_in_a_sentence() -> None:
     assert text(change(("tapir", 0.198, 1e-9), ("cats", -0.012, 0.01), ("netty", 0.02, 0.6))) == (
-        "b against a: +24% CPU per request [+23.6, +24.4]. In points of that: tapir +19.8 ±1.0, cats \u22121.2 ±1.0."
+        "b against a: +24.0% CPU per request [+23.6, +24.4]. In points of that: tapir +19.8 ±1.0, cats \u22121.2 ±1.0."
     )
     assert text(change(("netty", 0.02, 0.6))).endswith("]. No library differs by more than chance.")
 

@@ -3,8 +3,9 @@
 import pytest
 
 from redline.analysis import build_report
+from redline.document.blocks import Prose
 from redline.document.figures import BarChart, FlameDifference, Panels
-from redline.model import CodeCost, Estimate, Report, Verdict
+from redline.model import CodeCost, Estimate, Metric, Report, Verdict
 from redline.render.renderers import as_html
 from redline.render.svg import svg_files
 from redline.report.why import name_of, why_sections
@@ -46,6 +47,18 @@ def test_the_bars_of_a_waterfall_lead_from_nothing_to_the_whole_difference() -> 
     assert why.whole_ns is not None
     assert bars[3].end == why.whole_ns.value
     assert all(chart.scale.holds(end) for bar in bars for end in (bar.start, bar.end))
+
+
+def test_the_whole_is_no_coarser_than_its_interval() -> None:
+    report = build_report(sampled_run())
+    ratio = Estimate(value=1.124, low=1.08, high=1.17, unit="ratio", n=8, method="t")
+    comparisons = tuple(
+        one.model_copy(update={"ratio": ratio}) if one.metric is Metric.CPU_PER_REQUEST else one
+        for one in report.comparisons
+    )
+    (section,) = why_sections(report.model_copy(update={"comparisons": comparisons}))
+    (said,) = (block for block in section.blocks if isinstance(block, Prose) and block.listed)
+    assert said.lines[0][0].text.startswith("B needs 12.4% more CPU per request [+8.0, +17.0], ")
 
 
 def test_only_what_is_sure_has_the_colour_of_a_verdict() -> None:

@@ -37,6 +37,11 @@ class Format:
     has_line: Callable[[str], bool] | None = None
     has_times: bool = False
 
+    @property
+    def a_file(self) -> str:
+        """Its name in texts, with its article: `an access log`."""
+        return f"{'an' if self.about[0] in 'aAeEiIoO' else 'a'} {self.about}"
+
 
 def _read_openapi(source: RequestSource, into: Gathering) -> None:
     from redline.extras.importing.openapi import read_openapi  # noqa: PLC0415 - jsonschema takes long to import
@@ -159,7 +164,7 @@ def kind_of(source: RequestSource) -> Foreign | None:
         if known := detect(source):
             times = " or `--replay`" if known.has_times else ""
             hint = f"load a server with its requests: `redline load URL --requests {quote(source.name)}`{times}"
-            return Foreign(f"{'an' if known.about[0] in 'aAeEiIoO' else 'a'} {known.about}", hint)
+            return Foreign(known.a_file, hint)
     return None
 
 

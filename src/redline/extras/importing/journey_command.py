@@ -6,6 +6,7 @@ from redline.asking.asks import split
 from redline.asking.written import as_yaml
 from redline.cli.command_line import ImportFlags
 from redline.cli.show import Terminal
+from redline.document.format import count
 from redline.errors import UsageError
 from redline.extras.importing import detect, named
 from redline.extras.importing.journeys import ROWS_FILE, ImportedJourney, read_journey
@@ -27,7 +28,7 @@ def import_journey(flags: ImportFlags) -> None:
     with opened_requests(flags.file) as source:
         known = detect(source) if flags.form is None else named(flags.form)
         if known is None or known.name != "har":
-            what = "a list of requests, or a journey" if known is None else f"an {known.about}"
+            what = "a list of requests, or a journey" if known is None else known.a_file
             hint = "record the pages in a browser's developer tools, and export them as HAR"
             raise UsageError(f"{flags.file} is {what}, which has no journey of one user", hint=hint)
         keep = frozenset(name.lower() for name in split(flags.keep))
@@ -45,7 +46,7 @@ def import_journey(flags: ImportFlags) -> None:
 
 
 def _lines(made: ImportedJourney, flags: ImportFlags) -> Iterator[str]:
-    yield f"{flags.file}: recording of a browser (HAR), a journey of {len(made.once) + len(made.steps)} steps"
+    yield f"{flags.file}: recording of a browser (HAR), a journey of {count(len(made.once) + len(made.steps), 'step')}"
     if made.once:
         yield "once, before the measurement:"
         yield from map(_step, made.once)

@@ -40,15 +40,16 @@ def read_openapi(source: RequestSource, into: Gathering) -> None:
     document = _document(source)
     if not isinstance(document, dict):
         raise source.wrong("this is not an OpenAPI document", "its top has the key `openapi`")
-    if "openapi" not in document:
+    if "openapi" not in document and "swagger" in document:
         hint = "convert it to OpenAPI 3, such as with `npx swagger2openapi`"
         raise source.wrong("this is OpenAPI 2 (Swagger)", hint, field="swagger")
-    version = str(document["openapi"])
+    version = str(document.get("openapi"))
     if not _VERSION.fullmatch(version):
         if version.startswith("3."):
             hint = "known are 3.0, 3.1 and 3.2: write one of these, if nothing in the document is newer"
             raise source.wrong(f"OpenAPI {clip(version)} is not known", hint, field="openapi")
-        raise source.wrong("this is not OpenAPI 3", "convert it to OpenAPI 3.0, 3.1 or 3.2", field="openapi")
+        hint = "its top has the key `openapi`, with 3.0, 3.1 or 3.2"
+        raise source.wrong("this is not an OpenAPI 3 document", hint, field="openapi")
     paths = document.get("paths")
     if not isinstance(paths, dict):
         raise source.wrong("`paths` is missing", "an OpenAPI document has its operations there", field="paths")
@@ -134,7 +135,7 @@ class _Operations:
         """The request of an operation, and whether it has generated values; None if its content type cannot be sent."""
         host, target = self._server(shared, operation)
         target += path
-        query, headers, made = list[str](), list[tuple[str, str]](), False
+        query, cookies, headers, made = list[str](), list[str](), list[tuple[str, str]](), False
         for parameter in self._parameters(shared, operation):
             name, where = text_at(parameter, "name"), text_at(parameter, "in")
             is_needed = where == "path" or parameter.get("required") is True or _has_example(parameter)
@@ -144,21 +145,22 @@ class _Operations:
             made |= is_made
             match where:
                 case "path":
-                    target = _filled(target, f"{{{name}}}", _joined(value))
+                    target = _filled(target, f"{{{name}}}", _in_path(name, value, parameter))
                 case "query":
                     query += _pairs(name, value, parameter)
                 case "querystring":
                     query.append(_whole_query(value, parameter))
                 case "header":
-                    headers.append((name, _plain(value)))
+                    headers.append((name, _plain(value, exploded=parameter.get("explode") is True)))
                 case "cookie":
-                    headers.append(("Cookie", f"{name}={_plain(value)}"))
+                    cookies.append(f"{name}={_plain(value)}")
                 case _:
                     raise NoValueError(f"with a parameter in `{clip(where)}`, where OpenAPI 3 has none")
         if "{" in target:
             self.into.leave_out("with a parameter in the path that is not described", f"{method} {path}")
             return None, False
         target += f"?{'&'.join(query)}" if query else ""
+        headers += [("Cookie", "; ".join(cookies))] if cookies else []
         _check_length(target)
         # They are copied a few times, and a document may name a long one for each operation.
         self.steps.take_of_file((len(host) + len(target) + sum(map(len, chain(*headers)))) // _CHARACTERS_A_STEP)
@@ -341,12 +343,12 @@ def _preferred(content: Mapping[str, Any]) -> str | None:
     return next((kind for form in wanted for kind in kinds if re.match(rf"{form}(?:;|$)", kind)), None)
 
 
-def _plain(value: object) -> str:
+def _plain(value: object, *, exploded: bool = False) -> str:
     """A value in a header, or an item of a path or a query, in the style `simple`."""
     if isinstance(value, list):
         return ",".join(map(_plain, value))
     if isinstance(value, dict):
-        return ",".join(f"{name},{_plain(inner)}" for name, inner in value.items())
+        return ",".join(f"{name}{'=' if exploded else ','}{_plain(inner)}" for name, inner in value.items())
     return value if isinstance(value, str) else _json(value)
 
 
@@ -355,6 +357,20 @@ def _joined(value: object, joint: str = ",") -> str:
     if isinstance(value, dict):
         value = [part for pair in value.items() for part in pair]
     return joint.join(quote(_plain(item), safe="") for item in (value if isinstance(value, list) else [value]))
+
+
+def _in_path(name: str, value: object, parameter: Mapping[str, Any]) -> str:
+    """A value in the path, in the style `simple`, `label` or `matrix`: `{x}`, `{.x}`, `{;x}` of RFC 6570."""
+    begin = {"label": ".", "matrix": ";"}.get(text_at(parameter, "style"), "")
+    named = f"{quote(name, safe='')}=" if begin == ";" else ""
+    is_exploded = parameter.get("explode") is True
+    if isinstance(value, (list, dict)) and len(named) * len(value) > _LONGEST_TARGET:
+        raise NoValueError(_TOO_LONG)
+    if isinstance(value, dict) and is_exploded:
+        parts = [f"{quote(str(key), safe='')}={quote(_plain(inner), safe='')}" for key, inner in value.items()]
+    else:
+        parts = [named + _joined(part) for part in (value if isinstance(value, list) and is_exploded else [value])]
+    return begin + (begin or ",").join(parts)
 
 
 def _pairs(name: str, value: object, parameter: Mapping[str, Any]) -> list[str]:

@@ -233,7 +233,7 @@ GENERATORS = {
         (
             _CLOSED,
             _MEAN,
-            "ab speaks HTTP/1.0; here it is 1.1",
+            "its requests are HTTP/1.0; here they are 1.1",
             "answers of another length are counted as failed, which dynamic pages always have",
             "whether its one thread, which drives all connections, was the limit",
         ),

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from redline.errors import UsageError
-from redline.quantities import parse_duration
+from redline.errors import UsageError, WrongValueError
+from redline.quantities import clip, parse_duration
 
 _UNTIL_COUNTED = "10m"
 """The longest time for a load that ends after a number of requests."""
@@ -27,6 +27,19 @@ def _wrong(message: str, hint: str) -> UsageError:
 def _duration(text: str | None, default: str | None = None) -> str | None:
     """A duration; a plain number means seconds, as in most of these tools."""
     return default if text is None else f"{text}s" if re.fullmatch(r"[\d.]+", text) else text
+
+
+def _length_ns(option: str, text: str) -> int:
+    """A duration in nanoseconds. Raises UsageError."""
+    try:
+        return parse_duration(text)
+    except WrongValueError as error:
+        raise _wrong(f"{option} {clip(text)}: {error.message}", error.hint) from None
+
+
+def _limit(text: str | None) -> str | None:
+    """A rate; 0 means no limit."""
+    return None if text is not None and re.fullmatch(r"0+(?:\.0*)?", text) else text
 
 
 def _timeout(text: str | None, default: str | None = None) -> str | None:
@@ -106,7 +119,7 @@ def wrk2_flags(values: Mapping[str, Any]) -> dict[str, object]:
     if values.get("rate") is None:
         raise _wrong("wrk2 needs a rate", "add it, such as -R2000")
     flags = wrk_flags(values)
-    recorded_s = parse_duration(str(flags["duration"])) / 1e9 - _CALIBRATION_S
+    recorded_s = _length_ns("wrk2 -d", str(flags["duration"])) / 1e9 - _CALIBRATION_S
     calibrated = {"warmup": f"{_CALIBRATION_S}s", "duration": f"{recorded_s:.12g}s"} if recorded_s > 0 else {}
     return flags | calibrated | {"rate": str(_number(values["rate"], 0)), "arrivals": "uniform"}
 
@@ -121,7 +134,7 @@ def hey_flags(values: Mapping[str, Any]) -> dict[str, object]:
         says = (f"that it sends {flags['count']} requests in place of {count}: the same number for each worker",)
     compressed = {} if values.get("uncompressed") else {"Accept-Encoding": "gzip"}
     return flags | {
-        "pace": values.get("pace"),
+        "pace": _limit(values.get("pace")),
         "method": values.get("method") or "GET",
         "headers": _headers(
             values,
@@ -144,7 +157,7 @@ def hey_flags(values: Mapping[str, Any]) -> dict[str, object]:
 
 def oha_flags(values: Mapping[str, Any]) -> dict[str, object]:
     """A number of requests or a time, at a rate if there is one. Raises UsageError for both, and for HTTP/3."""
-    rate, version = values.get("rate"), values.get("version")
+    rate, version = _limit(values.get("rate")), values.get("version")
     http2 = values.get("http2") or version in {"2", "2.0"}
     if version not in {None, "1.1", "2", "2.0"}:
         raise _wrong(f"oha --http-version {version} has no counterpart", "the engine speaks HTTP/1.1 and HTTP/2")
@@ -253,7 +266,7 @@ def k6_flags(values: Mapping[str, Any]) -> dict[str, object]:
     """Users, constant or in stages. Raises UsageError for wrong numbers."""
     texts = [text for written in values.get("stages") or () for text in written.split(",")]
     stages = [f"{to}:{over}" for over, _, to in (text.partition(":") for text in texts)]
-    staged = {"duration": f"{sum(parse_duration(text.partition(':')[0]) for text in texts)}ns"} if texts else {}
+    staged = {"duration": f"{sum(_length_ns('k6 -s', text.partition(':')[0]) for text in texts)}ns"} if texts else {}
     if (lasts := values.get("lasts")) is not None and re.fullmatch(r"[\d.]+", lasts):
         raise _wrong(f"k6 -d {lasts} has no unit", f"k6 refuses it too: write -d {lasts}s")
     ended = (

@@ -2,10 +2,11 @@
 
 An error is *off* only if nothing measured in the same run explains it. The rules in order:
 
-1. Chance and the server's own lateness are first subtracted from the error. The rest is `ok` if it is within the goal.
-2. If these two alone exceed half of the truth (within a stop, half of its length), it is too noisy to say.
-3. An answer that is too *small* is never the machine's fault, because noise only adds; only a round trip that has
+1. An answer that is too *small* is never the machine's fault, because noise only adds; only a round trip that has
    changed since its measurement may explain it.
+2. If chance and the server's own lateness alone exceed half of the truth (within a stop, half of its length), it is too
+   noisy to say.
+3. These two are subtracted from the error. The rest is `ok` if it is within the goal.
 4. If an answer is too large, it is too noisy to say if the machine explains the excess over the goal: some process
    waited for a core for a fifth of the time; or lost time affects at least half as many requests as lie beyond the
    percentile, without those that the law itself holds; or the round trip's own tail, the wake-ups of a mere sleeper (as

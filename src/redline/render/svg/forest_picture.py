@@ -30,8 +30,9 @@ def draw_forest(tables: Sequence[Table], title: str) -> bytes:
     Each has the band of what is too little to matter.
     """
     names = [_text(row[1]) for table in tables for row in table.rows]
+    values = [_value(cell) for table in tables for row in table.rows for cell in row if isinstance(cell, ChangeCell)]
     left = min(_MOST_NAMES, 32 + max(map(len, names), default=0) * CHARACTER)
-    right = WIDTH - _VALUES
+    right = WIDTH - max(_VALUES, 28 + max(map(len, values), default=0) * CHARACTER)
     height = sum((len(table.rows) + 1) * _ROW + _FOOT for table in tables)
     svg = new_picture(title, "".join(span.text for span in tables[0].title), _TOP + height)
     y = _TOP
@@ -56,15 +57,19 @@ def draw_forest(tables: Sequence[Table], title: str) -> bytes:
 
 
 def _draw_row(
-    svg: ET.Element, row: tuple[TableCell, ...], across: Callable[[float], float], y: int, right: int
+    svg: ET.Element, row: tuple[TableCell, ...], across: Callable[[float], float], y: int, right: float
 ) -> None:
     add_text(svg, 24, y + 16, _text(row[1]), fill=INK)
     for cell in row[2:]:
         if isinstance(cell, Strip):
             _strip(svg, cell, across, y + _ROW // 2)
         elif isinstance(cell, ChangeCell):
-            words = (cell.text, cell.bounds, cell.verdict.words if cell.verdict else "")
-            add_text(svg, right + 14, y + 16, " ".join(filter(None, words)), fill=_colour(cell.verdict))
+            add_text(svg, right + 14, y + 16, _value(cell), fill=_colour(cell.verdict))
+
+
+def _value(cell: ChangeCell) -> str:
+    """`+30.0% [not known] inconclusive`."""
+    return " ".join(filter(None, (cell.text, cell.bounds, cell.verdict.words if cell.verdict else "")))
 
 
 def _strip(svg: ET.Element, strip: Strip, across: Callable[[float], float], middle: int) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from redline.errors import UsageError
+from redline.extras.importing import named, read_requests
 from redline.extras.importing.allowed import NoValueError
 from redline.extras.importing.made_values import SchemaValues
 from redline.suite.imported import Imported, Wanted
-from tests.unit.extras.importing.test_importing import imported, left
+from tests.unit.extras.importing.test_importing import imported, left, source
 
 
 def api(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> Imported:
@@ -92,6 +93,34 @@ def test_parameters_stand_in_the_query_as_the_style_form_says(schema: dict[str, 
 def test_the_items_of_a_path_stand_between_commas(value: object, path: str) -> None:
     paths = {"/o/{x}": get(parameter("x", "path", {}, example=value))}
     assert api(paths).requests[0]["get"] == path
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "paths"),
+    [
+        ("simple", False, ("5", "3,4%2F", "R,1,G,2")),
+        ("simple", True, ("5", "3,4%2F", "R=1,G=2")),
+        ("label", False, (".5", ".3,4%2F", ".R,1,G,2")),
+        ("label", True, (".5", ".3.4%2F", ".R=1.G=2")),
+        ("matrix", False, (";x=5", ";x=3,4%2F", ";x=R,1,G,2")),
+        ("matrix", True, (";x=5", ";x=3;x=4%2F", ";R=1;G=2")),
+    ],
+)
+def test_a_value_stands_in_the_path_as_its_style_says(style: str, explode: bool, paths: tuple[str, ...]) -> None:
+    for value, path in zip((5, [3, "4/"], {"R": 1, "G": 2}), paths, strict=True):
+        described = parameter("x", "path", {}, example=value, style=style, explode=explode)
+        assert api({"/o{x}": get(described)}).requests[0]["get"] == f"/o{path}"
+
+
+def test_headers_and_cookies_stand_as_http_has_them() -> None:
+    given = (
+        parameter("X", "header", {}, example={"R": 1, "G": 2}, explode=True),
+        parameter("a", "cookie", {}, example=1),
+        parameter("b", "cookie", {}, example=2),
+    )
+    document = {"openapi": "3.1.0", "info": {}, "paths": {"/": get(*given)}}
+    (request,) = imported(json.dumps(document), wanted=Wanted(keep=frozenset({"cookie"}))).requests
+    assert request["headers"] == {"X": "R=1,G=2", "Cookie": "a=1; b=2"}
 
 
 @pytest.mark.parametrize(
@@ -311,7 +340,7 @@ def test_a_reference_out_of_the_document_is_refused_by_name(reference: str) -> N
     ("text", "says"),
     [
         ('{"swagger": "2.0", "paths": {}}', "swagger: this is OpenAPI 2"),
-        ('{"openapi": "4.0.0", "paths": {}}', "openapi: this is not OpenAPI 3"),
+        ('{"openapi": "4.0.0", "paths": {}}', "openapi: this is not an OpenAPI 3 document"),
         ('{"openapi": "3.3.0", "paths": {}}', "openapi: OpenAPI 3.3.0 is not known"),
         ('{"openapi": "3.10.0", "paths": {}}', "openapi: OpenAPI 3.10.0 is not known"),
         ("openapi: 3.1.0\n", "paths: `paths` is missing"),
@@ -328,6 +357,11 @@ def test_what_is_no_openapi_3_is_refused(text: str, says: str) -> None:
     with pytest.raises(UsageError) as refused:
         imported(text)
     assert says in str(refused.value)
+
+
+def test_another_document_is_not_taken_for_version_2() -> None:
+    with pytest.raises(UsageError, match="openapi: this is not an OpenAPI 3 document"):
+        read_requests(source('{"log": {"entries": []}}'), named("openapi"), Wanted())
 
 
 def bodies(made: Imported) -> list[object]:

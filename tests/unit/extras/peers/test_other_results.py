@@ -52,6 +52,24 @@ def test_right_answers_have_any_status_below_400(tmp_path: Path, name: str, key:
     assert read_results(tmp_path / "other.json")[0].requests == 7
 
 
+def test_wrong_answers_are_not_among_the_right_ones(tmp_path: Path) -> None:
+    text = (RESULTS / "wrk-resets.txt").read_text()
+    (tmp_path / "wrk.txt").write_text(text.replace("Requests/sec:", "  Non-2xx or 3xx responses: 44\nRequests/sec:"))
+    (of_wrk,) = read_results(tmp_path / "wrk.txt")
+    assert (of_wrk.requests, of_wrk.failed) == (4744 - 44, 245 + 44)
+    summary = json.loads((PEERS / "k6.json").read_bytes())
+    summary["metrics"]["http_req_failed"]["values"]["rate"] = 0.25
+    (tmp_path / "k6.json").write_text(json.dumps(summary))
+    (of_k6,) = read_results(tmp_path / "k6.json")
+    assert (of_k6.requests, of_k6.failed) == (1500, 500)
+    samples = (RESULTS / "k6-samples.json").read_text().splitlines(keepends=True)
+    last = max(at for at, line in enumerate(samples) if '"Point"' in line and "http_req_failed" in line)
+    samples[last] = samples[last].replace('"value":0', '"value":1')
+    (tmp_path / "samples.json").write_text("".join(samples))
+    (sampled,) = read_results(tmp_path / "samples.json")
+    assert (sampled.requests, sampled.failed) == (5, 1)
+
+
 def redline(*args: str | Path) -> Result:
     return CliRunner().invoke(app, [*map(str, args)])
 

@@ -47,12 +47,13 @@ def read(output: str) -> PeerOutput:
     share = number(failing.get("rate", failing.get("value")))
     known = latencies({"p(50)": times.get("med")} | times, QUANTILES, _MS)
     lasts = number(member(report, "state").get("testRunDurationMs"), 1e-3)
+    failed = None if share is None or share > 1 or count is None else round(share * count)
     return PeerOutput(
         known,
-        count,
+        None if count is None else count - (failed or 0),
         number(requests.get("rate")),
         f"{share:.2%} failed" if share else "",
-        failed=None if share is None or share > 1 or count is None else round(share * count),
+        failed=failed,
         load="" if lasts is None else f"{rough(lasts)} s",
     )
 
@@ -97,7 +98,7 @@ class _Samples:
         lasts_s = (last - first) / _NS if first is not None and last is not None else 0.0
         return PeerOutput(
             dict(zip(QUANTILES, map(float, self.times.quantiles_ns(tuple(QUANTILES))), strict=True)),
-            count,
+            max(count - self.failed, 0),
             (count - 1) / lasts_s if lasts_s > 0 else None,  # the first request begins the span
             f"{self.failed / count:.2%} failed" if self.failed else "",
             failed=self.failed,

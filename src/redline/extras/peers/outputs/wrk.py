@@ -9,6 +9,7 @@ _LARGEST = re.compile(r"^ *Latency +\S+ +\S+ +(\S+)", re.MULTILINE)
 _REQUESTS = re.compile(r"(\d{1,18}) requests in")
 _RATE = re.compile(r"Requests/sec:\s+(\d{1,18}(?:\.\d+)?)")
 _FAULTS = re.compile(r"Socket errors: .*|Non-2xx.*")
+_WRONG = re.compile(r"Non-2xx.*responses: (\d{1,18})")
 _FAULT_COUNTS = re.compile(r"(?:connect|read|write|timeout|responses:) (\d{1,18})")
 _SPECTRUM = re.compile(r"^ *(\d{1,12}\.\d+) +(0\.\d+) +\d+ +\d", re.MULTILINE)
 _HEAD = re.compile(r"^Running (.+) test @ (\S+)\n *(.+)$", re.MULTILINE)
@@ -44,11 +45,11 @@ def read(output: str) -> PeerOutput:
     largest = _LARGEST.search(output)
     if largest is not None and 1.0 not in latencies:
         latencies[1.0] = time_ns(largest[1])
-    requests, rate, head = (pattern.search(output) for pattern in (_REQUESTS, _RATE, _HEAD))
+    requests, wrong, rate, head = (pattern.search(output) for pattern in (_REQUESTS, _WRONG, _RATE, _HEAD))
     faults = [fault.strip() for fault in _FAULTS.findall(output)]
     return PeerOutput(
         reported(latencies),
-        int(requests[1]) if requests else None,
+        int(requests[1]) - (int(wrong[1]) if wrong else 0) if requests else None,
         float(rate[1]) if rate else None,
         "; ".join(faults),
         failed=sum(int(count) for fault in faults for count in _FAULT_COUNTS.findall(fault)) if requests else None,
