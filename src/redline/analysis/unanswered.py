@@ -7,8 +7,6 @@ from redline.model import AttachedServer, DuetRecording, Failure, Metric, Report
 from redline.quantities import duration
 
 _LOG_LINES = 10
-_BY_HAND = "start the command by hand, with a port in place of {port}, and use `redline load` on it"
-"""The hint for a server that ended under load: its log may be in a folder that ends with the comparison."""
 
 
 def start_failed(run: Run, failure: Failure) -> DriveError:
@@ -22,10 +20,8 @@ def start_failed(run: Run, failure: Failure) -> DriveError:
             lines.pop(end)
     said = failure.message + "".join(f"\n    {text}" for text in lines)
     variants = run.manifest.plan.suite.variants
-    starts = any(not isinstance(variant.entry, AttachedServer) for variant in variants)
-    hint = _BY_HAND if failure.stage == "load" and failure.kind == "died" and starts else failure.hint
     who = ", ".join(filter(None, map(_revision_of, variants))) if failure.stage in ("launch", "load") else ""
-    return DriveError(said, hint=f"{who}; {hint}" if who else hint)
+    return DriveError(said, hint=f"{who}; {failure.hint}" if who else failure.hint)
 
 
 def _revision_of(variant: Variant) -> str:

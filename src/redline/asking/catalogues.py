@@ -11,6 +11,7 @@ from redline.errors import UsageError
 from redline.lazily import dataclass
 from redline.model import OptionValue, ServerEntry
 from redline.model.catalogue import is_among, option_text
+from redline.quantities import did_you_mean
 from redline.suite import Catalogue, load_catalogue
 
 _FULL_NAME = re.compile(r"[a-z][a-z0-9_-]*\.[a-z][a-z0-9_-]*(@[A-Za-z0-9._-]+)?(\+[a-z][A-Za-z0-9_-]*=[^+\s]+)*")
@@ -59,7 +60,7 @@ def named_in(targets: Iterable[str]) -> Catalogue:
     """The servers of the catalogues near the current folder by how they are named: `vertx.vanilla@5+interceptor=off`.
 
     With any, also the scenarios of the catalogues. Raises UsageError for a version or an option that such a server has
-    not.
+    not, and for a name that is like another of its family.
     """
     named = {target: target.partition("+")[0] for target in sorted(targets) if _FULL_NAME.fullmatch(target)}
     everything = read_catalogue(Path("suite.yaml")) if named else NO_CATALOGUE
@@ -72,8 +73,18 @@ def named_in(targets: Iterable[str]) -> Catalogue:
             raise UsageError(f"{server} has no version {version}", hint=hint)
         if name in servers:
             options_in(target, servers[name])
+        _check_is_like_no_other(server, servers)
     known = {target: servers[name] for target, name in named.items() if name in servers}
     return Catalogue(servers=known, scenarios=everything.scenarios if known else {})
+
+
+def _check_is_like_no_other(name: str, servers: Iterable[str]) -> None:
+    """Raise UsageError for a name that is like one of its family: otherwise it is a host or a revision."""
+    family, _, own = name.partition(".")
+    known = tuple(other.partition(".")[2] for other in servers if other.startswith(f"{family}."))
+    if own not in known and (near := did_you_mean(own, known)):
+        hint = f"{near} Of a host, write the URL: http://{name}/"
+        raise UsageError(f"the family {family} of the catalogue has no server {own}", hint=hint)
 
 
 def options_in(target: str, entry: ServerEntry) -> dict[str, OptionValue]:

@@ -106,7 +106,7 @@ def _show_options(servers: Sequence[ListedServer], console: Console) -> None:
             option = server.about_options[name]
             about = f"{option.about}: " if option.about else ""
             text = f"{about}{', '.join(map(option_text, values))}; {option_text(option.default)} by default"
-            having.setdefault((name, text), []).append(server.name.rpartition(".")[2])
+            having.setdefault((name, text), []).append(server.name.partition(".")[2])
     if not having:
         return
     console.print(Text("options", style="bold"))

@@ -21,6 +21,7 @@ from redline.launching.executable import why_missing, why_not_executed
 from redline.launching.failures import tail
 from redline.launching.guard import how_ended
 from redline.launching.inputs import Contents, ToolVersions, cache_writes, input_files
+from redline.launching.jdks import PICKED_UP
 from redline.linux.mounts import noexec_mount
 from redline.model import ServerEntry
 from redline.model.base import Frozen
@@ -383,7 +384,8 @@ class Builds:
 
 def runtime_of(versions: dict[str, str]) -> str:
     """Join the versions of the tools that start a server, as in recordings."""
-    return "; ".join(text.partition("\n")[0] for text in versions.values())
+    lines = ([line for line in text.splitlines() if not line.startswith(PICKED_UP)] for text in versions.values())
+    return "; ".join(said[0] if said else "" for said in lines)
 
 
 def _remove_old_outputs(wanted: StandingBuild) -> None:

@@ -88,7 +88,10 @@ class ComposedServer:
         """Return why and how it died, with the end of its output; None while it runs."""
         if is_alive(self.facts.pid):
             return None
-        return failures.died_under_load(self.project.name, self.project.exited(), self.project.launch.log)
+        launch = self.project.launch
+        return failures.died_under_load(
+            self.project.name, self.project.exited(), launch.log, is_kept=launch.log_is_kept
+        )
 
 
 class ComposeProject:

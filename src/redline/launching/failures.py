@@ -111,13 +111,17 @@ def says_port_is_taken(output: str) -> bool:
 
 @dataclass(frozen=True)
 class FailedStart:
-    """A start of a server at a host and port, and the errors that tell why it failed."""
+    """A start of a server at a host and port, and the errors that tell why it failed.
+
+    `log_is_kept`: whether the user can read its log afterwards.
+    """
 
     name: str
     host: str
     port: int
     order: LaunchOrder
     advice: LaunchAdvice
+    log_is_kept: bool = True
 
     def not_started(self, started: NotStarted) -> LaunchError:
         """Return the error for a command that could not be executed."""
@@ -135,7 +139,7 @@ class FailedStart:
             )
         return LaunchError(
             f"{name} could not be started: {started.what}",
-            hint=f"see {order.log} for more, and try the command by hand: {' '.join(order.command)}",
+            hint=f"try the command by hand: {' '.join(order.command)}",
             log_tail=tail(order.log),
         )
 
@@ -162,7 +166,7 @@ class FailedStart:
         if noexec:
             noexec, hint = f", and {noexec}", f"{elsewhere()}; or put the server on another file system"
         else:
-            hint = _hint_for(exited, log, self.advice)
+            hint = _hint_for(exited, self._by_hand)
         return LaunchError(f"{ended}, before it was ready{noexec}{_last(log)}", hint=hint, log_tail=said)
 
     def not_ready(self, ready: Ready, saw: int | str, where: str) -> LaunchError:
@@ -186,7 +190,7 @@ class FailedStart:
             if where:
                 own = f"let {advice.start} listen on {{port}}, at {self.host} or at all addresses"
                 hint = advice.elsewhere or own
-        hint += "" if advice.by_hand else f"; its output is in {log}"
+        hint += "" if advice.by_hand else f"; {self._by_hand}"
         return LaunchError(
             f"{message}{_last(log)}",
             hint=hint,
@@ -195,6 +199,11 @@ class FailedStart:
             answered=saw if isinstance(saw, int) and is_other else None,
             may_be_slow=not is_other and not where and not (isinstance(saw, str) and saw.startswith(_ANSWERED)),
         )
+
+    @property
+    def _by_hand(self) -> str:
+        """How a user sees what the server writes."""
+        return self.advice.by_hand or where_its_output_is(self.order.log, is_kept=self.log_is_kept)
 
     def not_its(self, seen: Whereabouts) -> NotIts:
         """Check whether the port in use is its own. Raises LaunchError for another port."""
@@ -243,23 +252,19 @@ def died_under_load(name: str, exited: Exited, log: Path, *, is_kept: bool = Tru
         stage="load",
         kind="died",
         message=f"{name} {exited} while it was under test{_last(log)}",
-        hint=_hint_for(exited, log) if is_kept else _hint_for(exited, log, _NOT_KEPT),
+        hint=_hint_for(exited, where_its_output_is(log, is_kept=is_kept)),
         log_tail=tail(log),
     )
 
 
-_NOT_KEPT = replace(OF_CATALOGUE, by_hand="")
+def _hint_for(exited: Exited, by_hand: str) -> str:
+    return f"{_who_killed(exited)}; {by_hand}" if exited.signal == signal.SIGKILL else by_hand
 
 
-def _hint_for(exited: Exited, log: Path, advice: LaunchAdvice = OF_CATALOGUE) -> str:
-    if exited.signal != signal.SIGKILL:
-        return _keep() if advice is _NOT_KEPT else advice.by_hand or f"its whole output is in {log}"
-    if advice is _NOT_KEPT:
-        return f"{_who_killed(exited)}; {_keep()}"
-    return f"{_who_killed(exited)}; see {log}"
-
-
-def _keep() -> str:
+def where_its_output_is(log: Path, *, is_kept: bool) -> str:
+    """Say where the output of a server is; of a log that is removed, how it is kept."""
+    if is_kept:
+        return f"its whole output is in {log}"
     return f"to see its whole output, keep it with {part('keep', 'DIR')}"
 
 

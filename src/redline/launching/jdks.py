@@ -31,7 +31,11 @@ VENDOR = "Eclipse Adoptium"
 _WORDS_KEPT = 12
 _SHARING_WITHIN_S = 120.0
 _VERSION_WITHIN_S = 20.0
-_SAYS_NOTHING = ("Error: Could not create", "Error: A fatal exception", "Error occurred during initialization")
+PICKED_UP = "Picked up "
+"""The start of a JVM's first line where a variable such as JAVA_TOOL_OPTIONS has options for it."""
+_SAYS_NOTHING = (
+    *(PICKED_UP, "Error: Could not create", "Error: A fatal exception", "Error occurred during initialization"),
+)
 _WARNS = "VM warning:"
 _LINE = re.compile(r'^([A-Z_]+)="?(.*?)"?\s*$')
 # JEP 223, JEP 322: $VNUM(-$PRE)?(+$BUILD)?(-$OPT)?

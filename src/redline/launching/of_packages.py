@@ -17,7 +17,7 @@ from redline.driving.engine_process import find_engine
 from redline.entry_points import Extension, extension
 from redline.errors import DriveError, LaunchError, RedlineError
 from redline.launching import observed
-from redline.launching.failures import last_words, tail
+from redline.launching.failures import last_words, tail, where_its_output_is
 from redline.launching.process import HOST, free_port
 from redline.launching.readiness import WaitEnd, wait_until_ready
 from redline.linux.cgroup import started_by
@@ -42,6 +42,7 @@ class OwnServer:
     process: psutil.Process
     name: str
     log: Path
+    log_is_kept: bool = True
 
     @property
     def runtimes(self) -> frozenset[str]:
@@ -54,7 +55,8 @@ class OwnServer:
             return None
         ended = f"{self.name} ended while it was under test: its process {self.facts.pid} is gone"
         message = f"{ended}{last_words(tail(self.log))}"
-        return Failure(stage="load", kind="died", message=message, hint="see its output", log_tail=tail(self.log))
+        hint = where_its_output_is(self.log, is_kept=self.log_is_kept)
+        return Failure(stage="load", kind="died", message=message, hint=hint, log_tail=tail(self.log))
 
 
 class OwnLauncher:
@@ -99,7 +101,7 @@ class OwnLauncher:
         self, launch: Launch, brought: Extension, order: ServerOrder, started: object, began_ns: int
     ) -> OwnServer:
         """Wait until the server is ready, and return it. Raises LaunchError."""
-        process = _process(brought, order, started)
+        process = _process(brought, launch, started)
         ready, endpoint = launch.variant.catalogued.ready, Endpoint(HOST, order.port)
 
         def alive(pause: float) -> bool:
@@ -120,7 +122,7 @@ class OwnLauncher:
         except DriveError as error:
             raise LaunchError.of(error) from error
         if waited.ended != "ready":
-            raise _not_ready(order, waited, duration(ready.within_ns), f"GET {ready.path} on port {order.port}")
+            raise _not_ready(launch, waited, duration(ready.within_ns), f"GET {ready.path} on port {order.port}")
         if not observed.listens(HOST, order.port, process.pid):
             who = observed.who_answers(HOST, order.port)
             message = f"{order.name}: nothing of process {process.pid} listens on port {order.port}"
@@ -129,7 +131,7 @@ class OwnLauncher:
             pinned = bool(order.cpus) and os.sched_getaffinity(process.pid) == set(order.cpus)
             command = tuple(process.cmdline())
         except (OSError, psutil.Error) as error:
-            raise _ended(order) from error
+            raise _ended(launch) from error
         facts = ServerFacts(
             pid=process.pid,
             command=command,
@@ -139,7 +141,7 @@ class OwnLauncher:
             ready_ns=waited.at_ns - began_ns,
             runtimes=tuple(sorted(runtimes_of(started_by(process.pid)))),
         )
-        return OwnServer(endpoint, facts, process, order.name, order.log)
+        return OwnServer(endpoint, facts, process, order.name, order.log, launch.log_is_kept)
 
     def _stopped(
         self,
@@ -171,16 +173,17 @@ class OwnLauncher:
             raise LaunchError(message, hint=brought.hint, log_tail=tail(order.log)) from error
 
 
-def _process(brought: Extension, order: ServerOrder, started: object) -> psutil.Process:
+def _process(brought: Extension, launch: Launch, started: object) -> psutil.Process:
     """Return the process of a started server. Raises LaunchError if there is none."""
+    name = launch.variant.slug
     if not isinstance(started, StartedServer):
-        message = f"{brought} gave {type(started).__name__} for {order.name}, not redline.ports.StartedServer"
+        message = f"{brought} gave {type(started).__name__} for {name}, not redline.ports.StartedServer"
         raise LaunchError(message, hint=brought.hint)
     process = _process_or_none(started)
     if process is None:
-        raise _ended(order)
+        raise _ended(launch)
     if os.getpid() in started_by(process.pid):
-        message = f"{brought} runs {order.name} in the process of Redline, whose work would count as the server's"
+        message = f"{brought} runs {name} in the process of Redline, whose work would count as the server's"
         raise LaunchError(message, hint="start a process of its own")
     return process
 
@@ -207,18 +210,19 @@ def _gone(process: psutil.Process) -> bool:
     return not _runs(process)
 
 
-def _ended(order: ServerOrder) -> LaunchError:
-    message = f"{order.name} ended before it was ready{last_words(tail(order.log))}"
-    return LaunchError(message, hint="see its output", log_tail=tail(order.log))
+def _ended(launch: Launch) -> LaunchError:
+    message = f"{launch.variant.slug} ended before it was ready{last_words(tail(launch.log))}"
+    hint = where_its_output_is(launch.log, is_kept=launch.log_is_kept)
+    return LaunchError(message, hint=hint, log_tail=tail(launch.log))
 
 
-def _not_ready(order: ServerOrder, waited: WaitEnd, within: str, request: str) -> LaunchError:
+def _not_ready(launch: Launch, waited: WaitEnd, within: str, request: str) -> LaunchError:
     """Return the error for a server that died, or did not answer in time."""
-    said = tail(order.log)
     if waited.ended == "died":
-        return _ended(order)
+        return _ended(launch)
+    said = tail(launch.log)
     answer = waited.last_answer
     saw = f"status {answer}" if isinstance(answer, int) else answer
-    message = f"{order.name} was not ready within {within}: the last {request} got: {saw}{last_words(tail(order.log))}"
+    message = f"{launch.variant.slug} was not ready within {within}: the last {request} got: {saw}{last_words(said)}"
     hint = "write what a ready server answers, `ready: {path: /health}`, or how long it may take, `{within: 1m}`"
     return LaunchError(message, hint=hint, kind="not_ready", log_tail=said)

@@ -200,7 +200,7 @@ class _Attempt:
     def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | NotIts:
         """Return the facts of the server once it is ready, or the owner of its port. Raises LaunchError."""
         ready, host, inside = self.ready, self.prepared.host, self._own_port or self.port
-        failed = FailedStart(self.variant.slug, host, self.port, order, self.prepared.advice)
+        failed = FailedStart(self.variant.slug, host, self.port, order, self.prepared.advice, self.launch.log_is_kept)
         started = guard.started()
         if isinstance(started, NotStarted):
             guard.stop()

@@ -95,6 +95,8 @@ class RouteLauncher:
             if not launch.variant.hops:
                 yield server
                 return
+            if (dead := server.death()) is not None:  # nobody has asked a server that is not started here
+                raise LaunchError(dead.message, hint=dead.hint, log_tail=dead.log_tail)
             yield RoutedServer(server, stack.enter_context(self.hops(launch, server.endpoint)))
 
     @contextmanager

@@ -104,7 +104,11 @@ def _relay(tap: Tap, listener: socket.socket, wake: socket.socket) -> None:
 
 def _accept(tap: Tap, listener: socket.socket, selector: selectors.BaseSelector, open_sockets: ExitStack) -> None:
     client = open_sockets.enter_context(listener.accept()[0])
-    server = open_sockets.enter_context(socket.create_connection((tap.server.host, tap.server.port), _WITHIN_S))
+    try:
+        server = open_sockets.enter_context(socket.create_connection((tap.server.host, tap.server.port), _WITHIN_S))
+    except OSError:
+        client.close()
+        raise
     beginning = Beginning()
     tap.beginnings.append(beginning)
     for end, other, is_client in ((client, server, True), (server, client, False)):

@@ -131,4 +131,11 @@ def test_a_version_that_no_server_has_is_refused_with_those_that_it_has(folder: 
     with pytest.raises(UsageError, match=r"rust.hyper has no version 2") as caught:
         named_in(["rust.hyper@2"])
     assert "names no `versions`" in str(caught.value.hint)
-    assert not named_in(["feature.x", "v1.2"]).servers
+    assert not named_in(["feature.x", "v1.2", "go.dev", "python.org", "rust.local"]).servers
+
+
+@pytest.mark.parametrize("name", ["rust.hyperr", "vertx.vanila@5", "node.htp+routes=1"])
+def test_a_name_that_is_mistyped_is_no_host_and_no_revision(name: str) -> None:
+    with pytest.raises(UsageError, match="of the catalogue has no server") as caught:
+        named_in([name])
+    assert caught.value.hint.startswith("did you mean `")

@@ -55,6 +55,10 @@ def test_all_of_some_servers_fits_too_and_loses_nothing(folder: Path, columns: i
     assert "written in catalogue/fam/server.yaml" in text
 
 
+def test_options_of_some_servers_name_versions_with_dots_in_full(folder: Path) -> None:
+    assert "(vanilla, vanilla@4.1, vanilla@4.2, tapir-future, tapir-cats)" in " ".join(listed("netty").split())
+
+
 def test_a_row_that_is_piped_is_not_cut_off(folder: Path) -> None:
     write_catalogue(folder / "catalogue", fam=FAMILY.replace("no framework", LONG))
     (row,) = (line for line in listed(columns=None).splitlines() if line.startswith("fam.plain"))

@@ -88,6 +88,13 @@ def test_the_runtime_says_its_version(family: Family, tmp_path: Path) -> None:
     assert family.builds().build([entry], lambda _building: None).runtimes == {entry.name: "runtime 21"}
 
 
+def test_options_that_a_jvm_picks_up_are_no_version(family: Family, tmp_path: Path) -> None:
+    java = make_tool(tmp_path / "bin", "Picked up JAVA_TOOL_OPTIONS: -Dx=1\nopenjdk 21")
+    entry = family.entry(start_needs=(java,))
+    build(family, entry)
+    assert family.builds().find(entry).runtime_version == "openjdk 21"
+
+
 def test_a_broken_runtime_is_known_before_anything_is_built(family: Family, tmp_path: Path) -> None:
     entry = family.entry(start_needs=(make_tool(tmp_path / "bin", "no JVM here", code=1),))
     with pytest.raises(BuildError, match="failed with code 1") as caught:

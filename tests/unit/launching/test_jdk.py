@@ -158,7 +158,10 @@ def with_log(home: Path) -> Jdk:
     found.java.write_text(
         f"""#!/bin/sh
 for last; do :; done
-case "$*" in *Refused*) printf '%s\\n' "Unrecognized VM option 'Refused'" "Error: Could not create it"; exit 1;; esac
+case "$*" in *Refused*)
+printf '%s\\n' "Picked up JAVA_TOOL_OPTIONS: -D" "Unrecognized VM option 'Refused'" "Error: Could not create it"
+exit 1
+esac
 [ "$last" != -version ] || exec sh -c 'echo "$*" >> {home}/asked' - "$@"
 {server}
 """

@@ -300,7 +300,7 @@ def test_a_server_that_is_killed_is_reported_with_its_signal(launcher: ProcessLa
 def test_memory_is_blamed_only_where_the_kernel_counted_it(tmp_path: Path, oom_kills: int | None, says: str) -> None:
     exited = Exited(None, signal.SIGKILL, 0, oom_kills=oom_kills)
     assert says in (hint := failures.died_under_load("it", exited, tmp_path / "log").hint)
-    assert hint.endswith(f"see {tmp_path / 'log'}")
+    assert hint.endswith(f"its whole output is in {tmp_path / 'log'}")
 
 
 @pytest.mark.parametrize("exited", [Exited(7, None, 0), Exited(None, signal.SIGKILL, 0, oom_kills=2)])
@@ -308,6 +308,18 @@ def test_a_log_that_is_not_kept_is_not_named(tmp_path: Path, exited: Exited) -> 
     hint = failures.died_under_load("it", exited, tmp_path / "log", is_kept=False).hint
     assert str(tmp_path) not in hint
     assert hint.endswith("keep it with -o DIR")
+
+
+@pytest.mark.parametrize("behaviour", ["exits", "elsewhere"])
+def test_a_log_that_is_not_kept_is_not_named_by_a_failed_start(
+    launcher: ProcessLauncher, log: Path, behaviour: str
+) -> None:
+    variant = server(behaviour, within_ms=800)
+    launcher.build([variant], lambda _building: None)
+    with pytest.raises(LaunchError) as caught, launcher.running(Launch(variant, FREE, log, log_is_kept=False)):
+        pass
+    assert str(log) not in caught.value.hint
+    assert caught.value.hint.endswith("keep it with -o DIR")
 
 
 def test_an_interrupt_stops_the_server(launcher: ProcessLauncher, log: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError
+from redline.launching.attached import RunningElsewhere
 from redline.launching.process import ProcessLauncher
 from redline.launching.route import RouteLauncher
 from redline.launching.tap import offered_by, tapped
@@ -144,6 +145,16 @@ def test_an_error_elsewhere_stays_as_it_is(launcher: RouteLauncher, log: Path) -
     assert caught.value is error
 
 
+def test_a_running_server_that_is_gone_is_named_before_a_proxy_starts(
+    launcher: RouteLauncher, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = RunningElsewhere(Endpoint("127.0.0.1", 1))
+    monkeypatch.setattr(ProcessLauncher, "running", lambda *_: contextlib.nullcontext(gone))
+    started = launcher.running(Launch(behind(server(), proxy()), FREE, log))
+    with pytest.raises(LaunchError, match=r"nothing listens at 127\.0\.0\.1:1: connection refused"), started:
+        pass
+
+
 def test_what_lacks_a_proxy_cannot_be_built(launcher: RouteLauncher) -> None:
     good = proxy()
     build = good.catalogued.catalogue_build.model_copy(update={"run": ("false",)})
@@ -253,6 +264,14 @@ def test_what_passes_a_tap_is_recognized(sends: bytes, answers: bytes, seen: Leg
             assert received == answers
             assert tap.leg() == seen
         thread.join()
+
+
+def test_a_tap_without_a_server_ends_its_connections() -> None:
+    with (
+        tapped(Endpoint("127.0.0.1", 1)) as tap,
+        socket.create_connection(("127.0.0.1", tap.endpoint.port), 5) as client,
+    ):
+        assert client.recv(1) == b""
 
 
 def test_a_tap_that_nothing_passes_knows_nothing() -> None:
