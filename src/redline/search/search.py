@@ -521,6 +521,8 @@ class Search:
         """
         if self.change is not None:
             return "the server changed while it was searched"
+        if any(bounds.uneven for bounds in ends):
+            return "the server was slow in parts of some probes, as by pauses: probe for longer, with -d"
         times = (width(known) / self.settings.precision) ** 2
         if times == inf or not all(bounds.modelled for bounds in ends):
             return ""
