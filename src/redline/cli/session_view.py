@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from redline.asking import places
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
@@ -49,6 +50,7 @@ from redline.running.quiet import Look
 from redline.running.trial import Step
 from redline.storage.runs import RunStore
 from redline.suite import expected_length_ns
+from redline.wording import as_argument
 
 if TYPE_CHECKING:
     from redline.analysis import compare, distributions, so_far
@@ -101,6 +103,12 @@ class SessionView:
         what = f"the capacity, kept in {store.folder}" if number == 1 else "rates as shares of the capacity"
         line = f"part {number} of 2: {what}"
         self._console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
+
+    def lacks(self, first: RunStore) -> None:
+        """Print that the capacity is not complete, and the command that completes it."""
+        command = f"{places.own_name()} run --resume {as_argument(first.folder)}"
+        line = f"the capacity lacks recordings, and the rates stay as they were planned; complete it with: {command}"
+        self._console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
     def calibrating(self, pairs: int) -> None:
         """Print that pairs of hosts are compared."""

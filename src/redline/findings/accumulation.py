@@ -185,14 +185,16 @@ def kept(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation]:
     recording, intervals = trial.recording, trial.intervals
     ends = np.array([traffic.epoch_unix_ns, *(traffic.epoch_unix_ns + one.end_ns for one in intervals)], np.float64)
     answers = np.cumsum([0.0, *map(float, trial.totals)])
-    for part, name in recording.parts.items():
+    facts = recording.server
+    runtimes = [facts.runtimes, *(hop.process.runtimes for hop in facts.hops)] if facts else [recording.runtimes]
+    for (part, name), own in zip(recording.parts.items(), runtimes, strict=False):
         yield from WatchedServer(
             name="the server" if part == "server" else f"the proxy {name}",
             series=[line for line in recording.series if line.subject == part],
             window_unix_ns=traffic.window_unix_ns,
             at_unix_ns=ends,
             answers=answers,
-            collects=bool(recording.runtimes & _COLLECTED),
+            collects=not _COLLECTED.isdisjoint(own),
             opened=_opened(cell, traffic.reach),
         ).findings()
 

@@ -80,6 +80,9 @@ class SessionListener(Protocol):
     def part(self, number: int, store: RunStore) -> None:
         """Part 1 or 2 of a run begins: 1 is the capacity, 2 the rest."""
 
+    def lacks(self, first: RunStore) -> None:
+        """The capacity lacks recordings that were planned, and is not measured: the second part has its rates."""
+
     def calibrating(self, pairs: int) -> None:
         """This many pairs of hosts are about to be compared."""
 
@@ -197,6 +200,8 @@ class RunSession:
             planned = self.store.exists
             if not planned:
                 self.listener.part(1, first)
+            elif not first.run().complete:
+                self.listener.lacks(first)
             interrupted = not planned and self._measure(first, quiet)
             shown.append((first, running.write_run_views(first)))
             if interrupted:

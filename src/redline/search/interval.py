@@ -78,7 +78,7 @@ class Bounds:
     `fit`: the model, if any; `modelled`: the bounds come from it. `starts_differ`: starts of the server differ by more
     than chance, so the bounds rest on the number of starts. `crossing`: another condition's bounds contradicted these,
     which are now the hull of both. `scattered`: probes differ by more than chance, and the bounds are those of the
-    typical probe.
+    typical probe. `uneven`: the same, but parts of a probe differ as much, so the bounds are those of single rates.
     """
 
     low_per_s: float | None
@@ -89,6 +89,7 @@ class Bounds:
     starts_differ: bool = False
     crossing: Crossing | None = None
     scattered: Scattered | None = None
+    uneven: bool = False
 
 
 def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
@@ -108,9 +109,8 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     # With several starts, the starts are the sample, not the probes.
     few_starts = len({probe.start for probe in evidence}) < FEWEST_STARTS
     differing = scattered(evidence, aim, (1 + confidence) / 2) if few_starts else None
-    if differing is not None and differing.half_per_s < differing.limit_per_s:
-        low, high = differing.limit_per_s - differing.half_per_s, differing.limit_per_s + differing.half_per_s
-        return Bounds(low, high, modelled=True, fit=None, steps=tried, scattered=differing)
+    if differing is not None and (differing.uneven or differing.half_per_s < differing.limit_per_s):
+        return replace(by_steps, uneven=True) if differing.uneven else _of_typical_probe(differing, tried)
     near = _near(points, best_capacity(evidence), aim) if points else None
     if near is None:
         return by_steps
@@ -124,6 +124,11 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
         return by_steps
     low, high = _held_to(tried, below, above)
     return Bounds(low, high, modelled=True, fit=fitted, steps=tried, starts_differ=starts_differ)
+
+
+def _of_typical_probe(found: Scattered, tried: tuple[TriedRate, ...]) -> Bounds:
+    low, high = found.limit_per_s - found.half_per_s, found.limit_per_s + found.half_per_s
+    return Bounds(low, high, modelled=True, fit=None, steps=tried, scattered=found)
 
 
 def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:

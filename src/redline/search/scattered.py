@@ -3,15 +3,20 @@
 Each probe has a random capacity, its *root*. An overloaded probe shows it as its answers per second; any other shows
 its distance: 1 / (percentile - base) times a scale (see queue_model.py). Slow draws are overloaded more often, so all
 probes count, and the scale is chosen so that roots do not depend on the rate: least squares would flatten the line.
+
+A server that pauses now and then has slow probes too, but a pause is slow only in a part of its probe.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from redline.model import Histogram
 from redline.search.evidence import Evidence, Floats, capacity_of, overloaded
 from redline.search.queue_model import BASE, WELL_KNOWN, Aim, ProbePoint, diluted, jackknife_error, stretch_of
 from redline.stats.distributions import t_quantile
@@ -28,16 +33,21 @@ _NEAR = 0.4
 _CLEARLY = 0.05
 _ERRORS = 3.0
 _FEWEST_SLOW = 2
+_PARTS = 4
 
 
 @dataclass(frozen=True)
 class Scattered:
-    """The limit of the typical probe, half the width of its interval, and the capacity; `spread` is relative to it."""
+    """The limit of the typical probe, half the width of its interval, and the capacity; `spread` is relative to it.
+
+    `uneven`: parts of single probes differ as much, so no speed of a probe explains it, and the limit is not known.
+    """
 
     limit_per_s: float
     half_per_s: float
     root_per_s: float
     spread: float
+    uneven: bool = False
 
 
 def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered | None:
@@ -76,7 +86,8 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     chance[over] = [capacity.sd_per_s for _, capacity in probes if capacity]
     chance[~over] *= diluted(times, base_s)
     spread = sqrt(max(float(((roots - roots.mean()) ** 2).sum()) / free - float((chance**2).mean()), 0.0)) / root
-    if spread < LEAST or not _contradict(at, shown, scale * inverse, chance, over):
+    slow = _clearly_slower(at, shown, scale * inverse, chance, over)
+    if spread < LEAST or slow < _FEWEST_SLOW:
         return None
     gaps = np.maximum((roots - at)[~over], 0.02 * root)
     signal = gaps / diluted(np.array([point.quantile_s(aim.q) for point in settled]), base_s)
@@ -88,19 +99,38 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
         other = scale_of(at[rest], shown[rest], inverse[rest])
         limits.append(_typical((shown + other * inverse)[rest]) - gap * other / scale)
     half = t_quantile(tail, free) * jackknife_error(np.array(limits))
-    return Scattered(root - gap, half, root, spread)
+    within = np.zeros(len(probes))
+    within[~over] = [_chance_within(probe, q, base_s, scale) for probe, capacity in probes if capacity is None]
+    still_slow = _clearly_slower(at, shown, scale * inverse, np.maximum(chance, within), over)
+    uneven = still_slow < _FEWEST_SLOW or still_slow <= slow / 2
+    return Scattered(root - gap, half, root, spread, uneven)
 
 
-def _contradict(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over: Flags) -> bool:
-    """Whether at least two probes were clearly slower than a probe at the same rate or a higher one.
+def _chance_within(evidence: Evidence, q: float, base_s: float, scale: float) -> float:
+    """The standard error of the root of a probe that kept up, by the jackknife over its quarters."""
+    times = np.array(_without_each_part(evidence, q))
+    return jackknife_error(scale / np.maximum(times - base_s, times * 1e-3))
 
-    Neither a queue, nor a server without a queue, nor one that overload slows down explains that. `scaled` is the
-    distance to the root of a probe that kept up, and 0 for an overloaded probe.
+
+@lru_cache(maxsize=1024)
+def _without_each_part(evidence: Evidence, q: float) -> tuple[float, ...]:
+    """The percentile in seconds without each quarter of the probe in turn."""
+    ends = [len(evidence.slices) * part // _PARTS for part in range(_PARTS + 1)]
+    parts = [Histogram.merged(one.response for one in evidence.slices[a:b]) for a, b in pairwise(ends)]
+    rests = [Histogram.merged(part for part in parts if part is not left_out) for left_out in parts]
+    return tuple((rest if rest.count else evidence.response).quantile_ns(q) / 1e9 for rest in rests)
+
+
+def _clearly_slower(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over: Flags) -> int:
+    """The number of probes that were clearly slower than a probe at the same rate or a higher one.
+
+    If there are two, neither a queue, nor a server without a queue, nor one that overload slows down explains them.
+    `scaled` is the distance to the root of a probe that kept up, and 0 for an overloaded probe.
     """
     faster = scaled[:, None] - scaled + over * (shown[:, None] - shown)
     clearly = np.maximum(_CLEARLY * shown, _ERRORS * np.hypot(chance[:, None], chance))
     comparable = (at[:, None] >= at) & (over | ~over[:, None])
-    return int(((faster > clearly) & comparable).any(axis=0).sum()) >= _FEWEST_SLOW
+    return int(((faster > clearly) & comparable).any(axis=0).sum())
 
 
 def scale_of(at: Floats, shown: Floats, inverse: Floats) -> float:

@@ -189,7 +189,7 @@ class Search:
     def next(self) -> Proposal | Converged | Exhausted | Doomed:
         """The next load to try, or the end of the search."""
         if not self.evidence:
-            return Proposal(self._within(self.settings.start_per_s), "to begin with")
+            return self._first()
         known = self._known()
         open_sets = [name for name in self.sets if not self._decided(known[name])]
         for name in sorted(open_sets, key=lambda name: width(known[name]), reverse=True):
@@ -208,6 +208,12 @@ class Search:
                     f"{limited.client}"
                 )
         return self._close(known)
+
+    def _first(self) -> Proposal:
+        wanted, rate = self.settings.start_per_s, self._within(self.settings.start_per_s)
+        if rate <= wanted:
+            return Proposal(rate, "to begin with")
+        return Proposal(rate, f"to begin with, not at {self.settings.said(wanted)}: {self.settings.lower}")
 
     def limits(self) -> tuple[Limit, ...]:
         """The limits as they are known now."""
@@ -521,6 +527,8 @@ class Search:
         """
         if self.change is not None:
             return "the server changed while it was searched"
+        if any(bounds.uneven for bounds in ends):
+            return "the server was slow in parts of some probes, as by pauses: probe for longer, with -d"
         times = (width(known) / self.settings.precision) ** 2
         if times == inf or not all(bounds.modelled for bounds in ends):
             return ""

@@ -255,6 +255,13 @@ def test_servers_that_take_turns_are_shown_together() -> None:
     has(last, r"passed at .*  rust.hyper: p99 < 200 ms", r"passed at .*  rust.axum: p99 < 200 ms")
 
 
+def test_a_capacity_that_lacks_recordings_is_said_with_what_completes_it(tmp_path: Path) -> None:
+    shown = io.StringIO()
+    SessionView(Console(file=shown, width=80)).lacks(RunStore(tmp_path / "capacity"))
+    assert "the capacity lacks recordings, and the rates stay as they were planned" in shown.getvalue()
+    assert shown.getvalue().endswith(f"run --resume {tmp_path / 'capacity'}\n")
+
+
 def test_a_search_tells_what_its_next_step_rests_on(tmp_path: Path) -> None:
     bench = bench_in(tmp_path)
     end = bench.run()

@@ -21,12 +21,14 @@ from redline.findings.accumulation import (
 from redline.findings.duet_machine import WatchedStart
 from redline.findings.rules import TREND_P
 from redline.model import (
+    HOPS,
     Closed,
     Counts,
     CpuOwner,
     DuetRecording,
     Failure,
     Grade,
+    HopFacts,
     Load,
     Outcomes,
     Reach,
@@ -134,6 +136,19 @@ def test_a_runtime_that_collects_may_only_fill_its_heap() -> None:
     grade, message = found(recording)["memory-grows"]
     assert grade is Grade.NOTE
     assert "a heap before it is collected" in message
+
+
+@pytest.mark.parametrize(("server", "proxy"), [((), ("jvm",)), (("jvm",), ())])
+def test_the_memory_of_each_part_is_judged_by_its_own_runtime(server: tuple[str, ...], proxy: tuple[str, ...]) -> None:
+    grows = watched(rss_bytes=lambda at: 10 * MIB * (1 + 5 * at))
+    assert grows.server is not None
+    facts = {name: grows.server.model_copy(update={"runtimes": own}) for name, own in (("it", server), ("hop", proxy))}
+    hop = HopFacts(name="proxy.front", process=facts["hop"], upstream="h1")
+    lines = [line.model_copy(update={"subject": HOPS[0]}) for line in grows.series if line.name == "rss_bytes"]
+    recording = grows.model_copy(update={"server": facts["it"].behind((hop,)), "series": (*grows.series, *lines)})
+    said = [one for one in judge(CELL, recording) if one.kind == "memory-grows"]
+    assert [one.grade for one in said] == [Grade.NOTE if "jvm" in own else Grade.WARN for own in (server, proxy)]
+    assert ["a heap" in one.message for one in said] == ["jvm" in own for own in (server, proxy)]
 
 
 @pytest.mark.parametrize(

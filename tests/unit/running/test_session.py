@@ -53,6 +53,7 @@ class Listener:
     outcomes: list[BuildOutcome] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     parts: list[int] = field(default_factory=list)
+    lacking: list[Path] = field(default_factory=list)
     skips: list[Skipped] = field(default_factory=list)
     trial: QuietListener = field(default_factory=QuietListener)
     knew: list[tuple[Undecided, int]] = field(default_factory=list)
@@ -69,6 +70,9 @@ class Listener:
 
     def part(self, number: int, store: RunStore) -> None:
         self.parts.append(number)
+
+    def lacks(self, first: RunStore) -> None:
+        self.lacking.append(first.folder)
 
     def skipped(self, skipped: Skipped) -> None:
         self.skips.append(skipped)
@@ -376,7 +380,10 @@ def test_a_run_with_shares_of_a_capacity_has_two_parts(tmp_path: Path) -> None:
     assert listener.skips == []
     again = made.execute()
     assert listener.parts == [1, 1, 2, 2], "the capacity is not measured again"
-    assert (again.interrupted, len(again.parts)) == (False, 2)
+    assert (again.interrupted, len(again.parts), listener.lacking) == (False, 2, [])
+    next((first.folder / "recordings").iterdir()).unlink()
+    made.execute()
+    assert (listener.parts[-2:], listener.lacking) == ([2, 2], [first.folder])
     assert (
         RunSession.resume(
             made.store.folder,

@@ -57,6 +57,13 @@ def test_the_same_probes_lead_to_the_same_proposals() -> None:
     assert first == second
 
 
+def test_a_first_rate_that_is_too_low_for_the_probes_is_said_to_be_raised() -> None:
+    settings = Settings(start_per_s=10, lowest_per_s=20, lower="for lower rates give longer probes (-d)")
+    first = Search({"good": GOOD}, settings).next()
+    assert first == Proposal(20, "to begin with, not at 10/s: for lower rates give longer probes (-d)")
+    assert Search({"good": GOOD}, replace(settings, start_per_s=20)).next() == Proposal(20, "to begin with")
+
+
 def test_what_even_the_lowest_rate_fails_is_doomed() -> None:
     search = Search({"good": GOOD}, Settings(start_per_s=4, lowest_per_s=1))
     tried, end = walked(search, lambda rate: Evidence(rate, probe(20, response_ms=50).slices))

@@ -69,6 +69,11 @@ def test_probes_that_differ_are_not_mended_by_longer_ones() -> None:
     assert wanting(of) == f"probes differ by 12%, however long they are: about --probes {probes} would decide it"
 
 
+def test_a_server_that_is_slow_in_parts_of_probes_takes_longer_ones() -> None:
+    of = bounds(1000.0, 1300.0, modelled=False, uneven=True)
+    assert wanting(of) == "the server was slow in parts of some probes, as by pauses: probe for longer, with -d"
+
+
 def test_what_takes_more_than_an_hour_is_said() -> None:
     slices = (ProbeSlice(300.0, 1000, 1000, 0, Histogram.of([1 * MS] * 1000)),) * 2
     assert wanting(WIDE, Evidence(1000.0, slices)) == "to decide it would take more than an hour of probes"
