@@ -8,7 +8,6 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from redline.cli.panel import is_live
 from redline.cli.show import insist
-from redline.errors import BuildError
 from redline.ports import Building, BuildOutcome
 
 _SPINNER_COLUMNS = 15
@@ -64,8 +63,8 @@ class BuildView:
 
 def print_failures(outcome: BuildOutcome, console: Console) -> None:
     """Print why builds failed: once for all servers that failed with the same error."""
-    by_error: dict[BuildError, list[str]] = {}
+    by_error: dict[str, list[str]] = {}
     for name, error in outcome.failures.items():
-        by_error.setdefault(error, []).append(name)
+        by_error.setdefault(str(error), []).append(name)
     for error, names in by_error.items():
         insist(console, f"cannot build {', '.join(names)}: {error}", "yellow")

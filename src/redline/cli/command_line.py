@@ -525,8 +525,10 @@ class HistoryFlags(SelectionFlags):
         "A folder that holds runs, such as runs/; results of wrk, wrk2, hey, h2load, oha, vegeta or k6, to be shown.",
     )
     recent: int | None = flag("--recent", "N", "Only regressions of the last N runs fail.")
-    fail_on: Literal["regression"] | None = flag(
-        "--fail-on", "regression", "Exit with 3 when a cell became slower and still is."
+    fail_on: Literal["regression", "new-regression"] | None = flag(
+        "--fail-on",
+        "regression|new-regression",
+        "Exit with 3 when a cell became slower and still is; new: once for each change.",
     )
     form: Literal["html", "md"] | None = flag("--format -f", "html|md", "A page, or a text for a pull request.")
     json: bool = switch("--json", _AS_JSON)

@@ -17,8 +17,18 @@ from redline.analysis.own_servers import own_server
 from redline.analysis.results import CellResult, judge_run, too_few_for
 from redline.findings import is_valid
 from redline.history.changes import Level, Step, standing, steps
-from redline.model import Cell, Environment, Estimate, Metric, Plan, Run, ServerEntry, Variant
-from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut, OtherLine
+from redline.model import Cell, Environment, Estimate, Metric, Plan, Run, ServerEntry, Variant, Verdict
+from redline.model.history import (
+    Change,
+    Followed,
+    History,
+    HistoryPoint,
+    HistoryRun,
+    LeftOut,
+    OtherLine,
+    Reported,
+    ReportedRegression,
+)
 from redline.stats import LogRatios, pooled
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.estimate import estimate
@@ -119,6 +129,30 @@ def regressions(history: History, recent: int | None = None) -> tuple[Followed, 
         and cell.role == "subject"
         and (recent is None or _held_by(cell, history) <= recent)
     )
+
+
+def unreported(worse: Iterable[Followed], history: History, reported: Reported) -> tuple[Followed, ...]:
+    """The regressions among these that were not reported, or became worse in a run after the report."""
+    newest = {(each.cell_id, each.metric): each.newest_unix_ns for each in reported.regressions}
+    return tuple(
+        cell
+        for cell in worse
+        if any(
+            history.runs[change.run].started_unix_ns > newest.get((cell.cell_id, cell.metric), -1)
+            for change in cell.changes
+            if change.verdict is Verdict.SLOWER
+        )
+    )
+
+
+def with_reported(news: Iterable[Followed], history: History, reported: Reported) -> Reported:
+    """These regressions of today's runs beside those that were reported before."""
+    known = {(each.cell_id, each.metric): each for each in reported.regressions}
+    until = history.runs[-1].started_unix_ns
+    for cell in news:
+        made = ReportedRegression(cell_id=cell.cell_id, metric=cell.metric, newest_unix_ns=until)
+        known[cell.cell_id, cell.metric] = made
+    return Reported(regressions=tuple(known.values()))
 
 
 def _held_by(followed: Followed, history: History) -> int:

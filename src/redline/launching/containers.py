@@ -140,7 +140,7 @@ class Containers:
             try:
                 self._images[key] = self._container_server(variant, variant.container, built, jdk, progress)
             except ContainerEngineError as error:
-                raise BuildError(f"{variant.slug} cannot run in a container: {error}", hint=error.hint) from error
+                raise BuildError(f"no container for it: {error}", hint=error.hint) from error
             except OSError as error:
                 reason = f"{error.filename or self._scratch}: {error.strerror}"
                 message = f"the image of {variant.slug} could not be made: {reason}"

@@ -94,6 +94,21 @@ class Followed(Frozen):
         return tuple(point for point in self.points if point.estimate)
 
 
+class ReportedRegression(Frozen):
+    """A regression that `--fail-on new-regression` failed by: a later change for the worse is another."""
+
+    cell_id: str
+    metric: Metric
+    newest_unix_ns: int = Field(description="start of the newest run that there was then")
+
+
+class Reported(Frozen):
+    """The regressions that were reported: `reported.json` in the folder of the runs."""
+
+    format: Literal["redline.reported/1"] = "redline.reported/1"
+    regressions: tuple[ReportedRegression, ...] = ()
+
+
 class LeftOut(Frozen):
     """A run that is not part of the history, and why."""
 

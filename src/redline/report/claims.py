@@ -1,7 +1,7 @@
 """What the measurements say to published claims: a table, and a sentence."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from redline.document import format as fmt
@@ -27,8 +27,10 @@ def claims_section(report: Report) -> Iterator[Section]:
     """A row per claim, with what was measured."""
     if report.claims:
         columns = map(Column, ("", "published", "expected", "measured", ""))
-        table = Table(tuple(columns), tuple(tuple(_row(result)) for result in report.claims))
-        blocks = filled(Prose((line(_claims_text(report.claims)),)), Prose((_KEY,)), table)
+        reasons = [*dict.fromkeys(_reason(result) for result in report.claims if result.reason)]
+        table = Table(tuple(columns), tuple(tuple(_row(result, reasons)) for result in report.claims))
+        notes = Prose(tuple(line((f"{at}. {reason}", "dim")) for at, reason in enumerate(reasons, 1)))
+        blocks = filled(Prose((line(_claims_text(report.claims)),)), Prose((_KEY,)), table, notes)
         yield Section("Published claims", tuple(blocks), anchor="claims")
 
 
@@ -48,10 +50,17 @@ def _verb(state: ClaimState, number: int) -> str:
     return f"{'is' if number == 1 else 'are'} {state}"
 
 
-def _row(result: ClaimResult) -> Iterator[TextCell]:
+def _row(result: ClaimResult, reasons: Sequence[str]) -> Iterator[TextCell]:
+    """The cells of a claim; its state has the number of its reason."""
     yield from published(result.claim)
     yield words(_measured(result.measured) if result.measured else "")
-    yield TextCell((_state(result), *([line((result.reason, "dim"))] if result.reason else [])))
+    number = [(f" ({reasons.index(_reason(result)) + 1})", "dim")] if result.reason else []
+    yield TextCell((line((result.state, _LOOKS[result.state]), *number),))
+
+
+def _reason(result: ClaimResult) -> str:
+    """Why a claim has no answer, without the cell that it is of: many claims have the same reason."""
+    return result.reason.removeprefix(f"{result.claim.of}: ").removeprefix(f"{result.claim.to}: ")
 
 
 def published(claim: Claim) -> tuple[TextCell, TextCell, TextCell]:

@@ -117,8 +117,12 @@ class LauncherThatBuildsNothing(FakeLauncher):
     """Every build fails for the same reason."""
 
     def build(self, variants: object, progress: object, builds: int = 1) -> BuildOutcome:
-        error = BuildError("no [red]compiler", hint="install one")
-        return BuildOutcome(failures={variant.slug: error for variant in variants})  # type: ignore[attr-defined]
+        return BuildOutcome(
+            failures={
+                variant.slug: BuildError("no [red]compiler", hint="install one")
+                for variant in variants  # type: ignore[attr-defined]
+            }
+        )
 
 
 def test_a_run_builds_each_variant_and_keeps_why_it_could_not() -> None:

@@ -61,6 +61,39 @@ def test_an_older_change_is_accepted(tmp_path: Path) -> None:
     assert redline(tmp_path, "--fail-on", "regression", "--recent", "1").exit_code == 0
 
 
+def test_a_regression_is_reported_once_and_again_when_it_grows(tmp_path: Path) -> None:
+    for place, speed in enumerate(SPEEDS):
+        stored_run(tmp_path, place, speed=speed)
+    first = redline(tmp_path, "--fail-on", "new-regression")
+    assert (first.exit_code, first.stderr.count("\nregression: ") + first.stderr.startswith("regression: ")) == (3, 2)
+    stored_run(tmp_path, len(SPEEDS), speed=SPEEDS[-1])
+    again = redline(tmp_path, "--fail-on", "new-regression")
+    assert again.exit_code == 0, again.output
+    assert "note: reported before: rust.hyper.SimpleGet.saturate: throughput, since run-05\n" in again.stderr
+    assert redline(tmp_path, "--fail-on", "regression").exit_code == 3, "this remembers nothing"
+    for place in range(len(SPEEDS) + 1, len(SPEEDS) + 4):
+        stored_run(tmp_path, place, speed=SPEEDS[-1] * 0.8)
+    assert redline(tmp_path, "--fail-on", "new-regression").exit_code == 3
+    assert redline(tmp_path, "--fail-on", "new-regression").exit_code == 0
+
+
+def test_without_a_regression_nothing_is_remembered(tmp_path: Path) -> None:
+    for place in range(5):
+        stored_run(tmp_path, place)
+    assert redline(tmp_path, "--fail-on", "new-regression").exit_code == 0
+    assert not (tmp_path / "reported.json").exists()
+
+
+def test_damaged_memory_of_what_was_reported_is_an_error(nights: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "nights"
+    shutil.copytree(nights, folder, symlinks=True)
+    (folder / "reported.json").write_text("{")
+    done = redline(folder, "--fail-on", "new-regression")
+    assert isinstance(done.exception, RedlineError)
+    assert "reported.json is cut off" in str(done.exception)
+    assert "remove it: then all regressions are new" in str(done.exception)
+
+
 def test_json_is_of_the_published_schema(nights: Path) -> None:
     done = redline(nights, "--json")
     document = json.loads(done.stdout)

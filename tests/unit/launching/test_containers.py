@@ -398,7 +398,7 @@ def test_where_no_engine_runs_containers_the_cells_are_skipped_with_its_reason(
     assert list(outcome.hashes) == [plain.slug]
     for variant in (one, two):
         reason = outcome.unavailable[variant.slug]
-        assert reason == f"{variant.slug} cannot run in a container: `podman import` failed: no cgroups"
+        assert reason == "no container for it: `podman import` failed: no cgroups"
     assert tried.read_text().split().count("import") == 1
 
 

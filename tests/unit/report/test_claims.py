@@ -61,8 +61,22 @@ def test_a_row_has_what_was_published_and_what_was_measured() -> None:
     assert rows == [
         ["T2", "so", "throughput ratio 0.8", "\u00d7 0.820 [0.790, 0.850]", "agrees"],
         ["", "so", "p99 < 100us", "435 \u00b5s [420\u2013450 \u00b5s]", "differs"],
-        ["", "so", "", "", "not measuredno JDK"],
+        ["", "so", "", "", "not measured (1)"],
     ]
+
+
+def test_a_reason_stands_once_below_the_table() -> None:
+    """A cell of the table is too narrow for it."""
+    claims = [
+        result("not measured").model_copy(update={"reason": reason})
+        for reason in ("a.B.c: no JDK", "not asked", "a.B.c: no JDK")
+    ]
+    report = reports.healthy().model_copy(update={"claims": tuple(claims)})
+    (section,) = claims_section(report)
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    states = ["".join(span.text for line in lines_of(row[-1]) for span in line) for row in table.rows]
+    assert states == ["not measured (1)", "not measured (2)", "not measured (1)"]
+    assert text(section).splitlines()[-2:] == ["1. no JDK", "2. not asked"]
 
 
 def test_they_lead_the_page_and_are_counted_at_the_end_of_a_run() -> None:

@@ -1,6 +1,7 @@
 """Screens: the chosen variants, the axes that are said to matter, and how often an axis does not."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -127,9 +128,16 @@ def test_more_runs_than_half_are_no_fraction() -> None:
     assert runs_needed([4, 2, 3], 17) is None
 
 
-def run_of(suite: Suite, rates: dict[tuple[str, str], float], trials: int = 4, like: Behaviour = GOOD) -> Run:
+def run_of(
+    suite: Suite,
+    rates: dict[tuple[str, str], float],
+    trials: int = 4,
+    like: Behaviour = GOOD,
+    unavailable: Sequence[Variant] = (),
+) -> Run:
     """A run of the suite's variants, all alike. `rates` are factors of the rate by an axis and its value."""
-    plan = make_plan(suite.model_copy(update={"trials": trials}))
+    reasons = {variant.slug: "no JDK" for variant in unavailable}
+    plan = make_plan(suite.model_copy(update={"trials": trials}), reasons)
     rng = np.random.default_rng(7)
     recordings = []
     for trial in plan.trials:
@@ -195,6 +203,12 @@ def test_one_trial_of_each_is_no_measure_of_their_scatter() -> None:
 def test_a_single_axis_without_a_screen_has_none() -> None:
     report = build_report(run_of(suite_of({"a": ("x", "y")}), {}))
     assert (report.main_effects, report.next_command) == ((), "")
+
+
+def test_a_server_of_which_one_variant_can_run_has_none() -> None:
+    suite = suite_of({"jdk": (17, 21), "gc": ("G1", "Z")})
+    assert build_report(run_of(suite, {}, unavailable=suite.variants[2:])).main_effects
+    assert build_report(run_of(suite, {}, unavailable=suite.variants[1:])).main_effects == ()
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,28 @@ from redline.cli.streams import write_document
 from redline.document.blocks import Medium
 from redline.entry_points import extra
 from redline.errors import RedlineError, UsageError
+from redline.files import write_atomically
 from redline.findings import merged_by_text
 from redline.history.changes import FEWEST_RUNS
-from redline.history.over_runs import SeenRun, build_history, overlooked, regressions, silent
+from redline.history.over_runs import (
+    SeenRun,
+    build_history,
+    overlooked,
+    regressions,
+    silent,
+    unreported,
+    with_reported,
+)
 from redline.history.sections import OUTLINE
 from redline.model import Cell, Grade
-from redline.model.history import History, OtherLine
+from redline.model.history import History, OtherLine, Reported
 from redline.render import history_page, markdown
 from redline.running.histories import see_stored
 from redline.storage.archive import Archive, open_archive
+from redline.storage.reading import stored_in
 from redline.wording import as_argument
+
+_REPORTED = "reported.json"
 
 
 def execute(flags: HistoryFlags) -> None:
@@ -61,7 +73,7 @@ def execute(flags: HistoryFlags) -> None:
         show(OUTLINE.text(history, Medium.TERMINAL))
     _tell_left_out(history)
     if flags.fail_on:
-        gate(history, flags.recent)
+        gate(history, flags.recent, once=flags.fail_on == "new-regression")
 
 
 def _history(folder: Path, flags: HistoryFlags, others: tuple[OtherLine, ...]) -> History:
@@ -74,16 +86,22 @@ def _history(folder: Path, flags: HistoryFlags, others: tuple[OtherLine, ...]) -
     return history
 
 
-def gate(history: History, recent: int | None) -> None:
+def gate(history: History, recent: int | None, *, once: bool = False) -> None:
     """Exit with 3 for a regression that persists, and with 1 if the last run shows nothing or cannot be read.
 
-    Too few runs are no failure, since every history begins so; stderr then says that they are not judged.
+    Too few runs are no failure, since every history begins so; stderr then says that they are not judged. `once`: a
+    regression that this exit was for before is none, and `reported.json` in the folder remembers them.
     """
     worse = regressions(history, recent)
+    reported = _reported(history.folder) if once and worse else Reported()
+    news = unreported(worse, history, reported) if once else worse
     for followed in worse:
         since = history.runs[followed.regressed_since or 0].name
-        sys.stderr.write(f"regression: {followed.name}: {followed.metric}, since {since}\n")
-    if worse:
+        kind = "regression" if followed in news else "note: reported before"
+        sys.stderr.write(f"{kind}: {followed.name}: {followed.metric}, since {since}\n")
+    if news:
+        if once:
+            _remember(history.folder, with_reported(news, history, reported))
         raise typer.Exit(exits.MISSED)
     if not history.folder:
         raise RedlineError(
@@ -112,6 +130,26 @@ def gate(history: History, recent: int | None) -> None:
     runs = sum(run.era == newest for run in history.runs)
     if runs < FEWEST_RUNS:
         sys.stderr.write(f"note: nothing is judged yet: the era has {runs} of the {FEWEST_RUNS} runs that it takes\n")
+
+
+def _reported(folder: str) -> Reported:
+    """The regressions that were reported of the runs in this folder."""
+    file, without_it = Path(folder) / _REPORTED, "remove it: then all regressions are new"
+    try:
+        return stored_in(file.read_bytes(), file, Reported, without_it)
+    except FileNotFoundError:
+        return Reported()
+    except OSError as error:
+        raise RedlineError(f"{file} cannot be read: {error.strerror}", hint=without_it) from error
+
+
+def _remember(folder: str, reported: Reported) -> None:
+    file = Path(folder) / _REPORTED
+    try:
+        write_atomically(file, reported.model_dump_json(indent=2).encode() + b"\n")
+    except OSError as error:
+        hint = "--fail-on regression remembers nothing"
+        raise RedlineError(f"{file} cannot be written: {error.strerror}", hint=hint) from error
 
 
 def _wanted(servers: tuple[str, ...], scenarios: tuple[str, ...]) -> Callable[[Cell], bool]:
