@@ -83,8 +83,7 @@ class Bisecting:
             return "none" if is_tried or self._measured[0].is_same else None
         if self._is_first and (value > 0) != self._is_worse_above:
             return "opposite"
-        spent = self._costs.spent(len(self.told.order), len({*self.told.order}))
-        return search.answer(self._commits, self._posterior, self._broken, spent)
+        return search.answer(self._commits, self._posterior, self._broken, len(self.told.order))
 
     def next(self) -> BisectedCommit | None:
         """The commit to measure next; None if the search has ended."""
@@ -95,14 +94,13 @@ class Bisecting:
         at = search.next_commit(self._commits, self._measured, self._broken, self._posterior, self._costs)
         return self.told.commits[at]
 
-    @cached_property
+    @property
     def _costs(self) -> search.BisectCosts:
         duets = [duet for commit in self.told.commits for duet in commit.duets if not duet.is_same]
-        # A commit is built once: to find its build again takes no time.
-        builds = [max(duet.build_ns for duet in commit.duets) for commit in self.told.commits if commit.duets]
+        builds = [duet.build_ns for duet in duets if duet.build_ns]
         measured = median(duet.took_ns - duet.build_ns for duet in duets) or 1
         starts = round(median(len(duet.logs) for duet in duets))
-        return search.BisectCosts(median(builds) / measured, max(1, starts))
+        return search.BisectCosts(1.0, (median(builds) if builds else 0) / measured, max(1, starts))
 
     def judged(self) -> Bisection:
         """The same with what is known by now."""

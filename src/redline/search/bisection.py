@@ -259,14 +259,11 @@ def _two_changes(seen: tuple[Floats, Floats, Floats], masks: Floats, weights: Fl
 
 @dataclass(frozen=True)
 class BisectCosts:
-    """What a measurement costs, of so many starts: `build` times as long as its duet if the commit is not built yet."""
+    """What a measurement costs: `measure` for the duet itself, and `build` before it if the commit is not built yet."""
 
+    measure: float = 1.0
     build: float = 0.0
     starts: int = 3
-
-    def spent(self, tried: int, built: int) -> float:
-        """How many measurements count as tried, of which so many had a build: those of built commits cost less."""
-        return min(tried, (tried + self.build * built) / (1 + self.build / 2))
 
 
 def _pooled(measured: Sequence[MeasuredCommit]) -> float:
@@ -276,27 +273,17 @@ def _pooled(measured: Sequence[MeasuredCommit]) -> float:
     return (START_SD_DF * START_SD**2 + squares) / (START_SD_DF + df)
 
 
-def _information(shares: Floats, apart: Floats) -> Floats:
-    """The expected information, in nats, of normal values that are 0 or, with a share, `apart` standard deviations."""
+def _information(shares: Floats, apart: float) -> Floats:
+    """The expected information, in nats, of a normal value that is 0 or, with a share, `apart` standard deviations."""
     nodes, weights = _nodes()
-    told, apart = np.zeros_like(shares), apart[:, np.newaxis]
-    for centre, of_centre in ((np.zeros_like(apart), 1 - shares), (apart, shares)):
-        exponent = np.clip(apart * (nodes + centre) - apart**2 / 2, -600, 600)  # of the ratio of the two densities
-        mixed = 1 - shares[:, np.newaxis] + shares[:, np.newaxis] * np.exp(exponent)
-        own = exponent if centre is apart else np.zeros_like(exponent)
+    told = np.zeros_like(shares)
+    for centre, of_centre in ((0.0, 1 - shares), (apart, shares)):
+        at = nodes + centre
+        ratio = np.exp(np.clip(apart * at - apart**2 / 2, -600, 600))  # of the two densities there
+        mixed = 1 - shares[:, np.newaxis] + shares[:, np.newaxis] * ratio
+        own = np.log(ratio if centre else np.ones_like(ratio))
         told += of_centre * ((own - np.log(np.maximum(mixed, 1e-300))) @ weights)
     return told
-
-
-def _noise(variance: float, known: Floats, starts: int) -> Floats:
-    """The variances of the levels that further starts show, beyond what starts that are `known` have shown.
-
-    All starts of a commit share the noise of its build, so each tells less than the one before.
-    """
-    layout = BUILD_SD**2
-    before = np.where(known > 0, 1 / (variance / np.maximum(known, 1) + layout), 0.0)
-    noise: Floats = 1 / (1 / (variance / (known + starts) + layout) - before)
-    return noise
 
 
 @lru_cache(maxsize=1)
@@ -317,16 +304,14 @@ def next_commit(
     inexact = [one for one in measured if not one.is_same]
     within = [one.within_se**2 for one in inexact]
     variance = max(_pooled(inexact), float(np.mean(within or [0.0])))
+    se = math.hypot(math.sqrt(variance / costs.starts), BUILD_SD, uncertain)
     total = float(known.commits.sum()) + known.none
     if known.several > 1 - known.several - float(known.commits.max()):
         return _least_fitting(commits, measured, known)
     shares = np.clip(commits.contains @ known.commits / total, 0.0, 1.0)
-    starts = np.zeros(len(shares))
-    for one in measured:
-        starts[one.commit] += len(one.logs)
-    built = starts > 0
-    apart = np.minimum(abs(size) / np.sqrt(_noise(variance, starts, costs.starts) + uncertain**2), 30.0)
-    score = _information(shares, apart) / (1 + np.where(built, 0.0, costs.build))
+    built = np.zeros(len(shares), np.bool_)
+    built[[one.commit for one in measured]] = True
+    score = _information(shares, min(abs(size) / se, 30.0)) / (costs.measure + np.where(built, 0.0, costs.build))
     score *= np.where(built, 1.0, _builds(len(shares), broken))
     score[[*broken, *commits.incomparable]] = -1.0
     score[[one.commit for one in measured if one.is_same]] = -1.0  # it is known
@@ -365,11 +350,11 @@ FOUND, SEVERAL_CHANGES, NO_DIFFERENCE, UNDECIDED = "found", "several", "none", "
 
 
 def most_measurements(count: int) -> int:
-    """The most measurements of a search among so many commits, with those that do not build (BisectCosts.spent)."""
+    """The most measurements of a search among so many commits, with those that do not build."""
     return 4 * math.ceil(math.log2(count + 1)) + 12
 
 
-def answer(commits: CommitGraph, known: Posterior, broken: Collection[int], tried: float) -> BisectAnswer | None:
+def answer(commits: CommitGraph, known: Posterior, broken: Collection[int], tried: int) -> BisectAnswer | None:
     """The answer, if one is sure enough, or if no more is `tried`; None to go on."""
     testable = {*range(len(commits.weights))}.difference(broken, commits.incomparable)
     own = [group for group in commits.groups(testable) if known.best in group]

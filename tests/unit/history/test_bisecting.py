@@ -29,12 +29,3 @@ def test_attempts_that_failed_are_no_measurements_of_the_newest_commit() -> None
     for _ in range(2):
         told = with_level(told, 8, 0.0)
     assert (told.ending, len(told.order)) == ("none", 5)
-
-
-def test_a_build_costs_what_it_took_at_first_not_what_finding_it_again_took() -> None:
-    told = begun(8)
-    for at, build_ns in ((8, 40), (4, 40), (4, 0), (4, 1), (8, 1)):
-        duet = CommitDuet(logs=SCATTER, build_ns=build_ns * 10**9)
-        told = Bisecting(told.with_duet(told.commits[at - 1], duet, (build_ns + 10) * 10**9)).judged()
-    costs = Bisecting(told)._costs
-    assert (costs.build, costs.starts) == (4.0, 3)
