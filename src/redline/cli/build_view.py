@@ -66,5 +66,5 @@ def print_failures(outcome: BuildOutcome, console: Console) -> None:
     by_error: dict[str, list[str]] = {}
     for name, error in outcome.failures.items():
         by_error.setdefault(str(error), []).append(name)
-    for error, names in by_error.items():
-        insist(console, f"cannot build {', '.join(names)}: {error}", "yellow")
+    for message, names in by_error.items():
+        insist(console, f"cannot build {', '.join(names)}: {message}", "yellow")

@@ -54,7 +54,7 @@ def _row(result: ClaimResult, reasons: Sequence[str]) -> Iterator[TextCell]:
     """The cells of a claim; its state has the number of its reason."""
     yield from published(result.claim)
     yield words(_measured(result.measured) if result.measured else "")
-    number = [(f" ({reasons.index(_reason(result)) + 1})", "dim")] if result.reason else []
+    number: list[tuple[str, Look]] = [(f" ({reasons.index(_reason(result)) + 1})", "dim")] if result.reason else []
     yield TextCell((line((result.state, _LOOKS[result.state]), *number),))
 
 
