@@ -182,6 +182,11 @@ def with_bounds(ratio_estimate: Estimate) -> str:
     return f"{change(ratio_estimate)} {change_bounds(ratio_estimate)}".rstrip()
 
 
+def unsigned_bounds(ratio_estimate: Estimate) -> str:
+    """`3.1% [1.2, 5.0]`: the same without plus signs, for a sentence."""
+    return with_bounds(ratio_estimate).replace("+", "")
+
+
 def share_with_bounds(share: Estimate) -> str:
     """`61% [55, 67]`: a share and its interval, in percent; with a decimal below 10%."""
     places = int(share.value < 0.1)

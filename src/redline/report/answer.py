@@ -323,13 +323,13 @@ def _is_beyond(tail: Comparison, rate: Comparison) -> bool:
 def own_control(comparison: Comparison, baseline: str) -> str:
     """`, and A against itself 0.1% [-0.5, 0.7]`: what no difference looks like in this metric; empty if not known."""
     control = comparison.duet.control if comparison.duet else None
-    return f", and {baseline} against itself {fmt.with_bounds(control)}".replace("+", "") if control else ""
+    return f", and {baseline} against itself {fmt.unsigned_bounds(control)}" if control else ""
 
 
 def _control(baseline: str, judged: Sequence[Comparison]) -> str:
     """`; A against itself: 0.1% [-0.5, 0.7]`: the control without any difference, if known."""
     control = next((comparison.duet.control for comparison in judged if comparison.duet), None)
-    return "" if control is None else f"; {baseline} against itself: {fmt.with_bounds(control)}".replace("+", "")
+    return "" if control is None else f"; {baseline} against itself: {fmt.unsigned_bounds(control)}"
 
 
 def _more_time(judged: Sequence[Comparison], seconds: float) -> str:

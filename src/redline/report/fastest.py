@@ -92,7 +92,7 @@ def _control(lead: Lead) -> str:
     """`; node against itself: 31.9% [2.6, 106.0]`: what no difference looks like in this metric."""
     if lead.control is None:
         return ""
-    return f"; {lead.baseline} against itself: {fmt.with_bounds(lead.control)}".replace("+", "")
+    return f"; {lead.baseline} against itself: {fmt.unsigned_bounds(lead.control)}"
 
 
 def _names(cells: Iterable[CellReport]) -> str:

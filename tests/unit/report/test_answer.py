@@ -17,7 +17,7 @@ from redline.model.compared import CompareResult
 from redline.model.estimate import DuetComparison
 from redline.render import RENDERERS, page, summary
 from redline.render.terminal import render
-from redline.report.answer import difference, limit_answer, run_answer
+from redline.report.answer import difference, limit_answer, own_control, run_answer
 from redline.report.comparison import pair_sections
 from redline.report.main_effects import sentence
 from tests.fakes import limits, reports, studies
@@ -48,6 +48,13 @@ def lines_of(section: Section) -> list[str]:
 def compared(metric: Metric, value: float, low: float, high: float, verdict: Verdict) -> Comparison:
     ratio = Estimate(value=value, low=low, high=high, unit="ratio", n=9, method="t")
     return Comparison(metric=metric, cell_id="a", baseline_id="b", ratio=ratio, verdict=verdict, threshold=0.02)
+
+
+def test_a_control_keeps_the_options_of_its_name() -> None:
+    itself = Estimate(value=1.031, low=1.012, high=1.05, unit="ratio", n=9, method="t")
+    duet = DuetComparison(starts=9, between_sd=None, blocks_se=None, control=itself, alone=None, findings=())
+    comparison = compared(Metric.P50, 1.2, 1.1, 1.3, Verdict.SLOWER).model_copy(update={"duet": duet})
+    assert own_control(comparison, "a.b+c=d") == ", and a.b+c=d against itself 3.1% [1.2, 5.0]"
 
 
 @pytest.mark.parametrize(
