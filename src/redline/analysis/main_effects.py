@@ -70,7 +70,7 @@ def _main_effects(results: Mapping[str, CellResult], suite: Suite) -> Iterator[M
     full = by_server([variant for variant in suite.variants if not variant.misfit])
     fewest = 1 if suite.screened else 2
     for (server, _, _), cells in groups.items():
-        if len(axes_of_server(full[server]).values) < fewest or (len(cells) < fewest and not suite.screened):
+        if min(len(axes_of_server(full[server]).values), len(cells)) < fewest:
             continue
         first = cells[0].cell.load
         for metric in SHOWN:
