@@ -34,7 +34,10 @@ _VERSION_WITHIN_S = 20.0
 PICKED_UP = "Picked up "
 """The start of a JVM's first line where a variable such as JAVA_TOOL_OPTIONS has options for it."""
 _SAYS_NOTHING = (
-    *(PICKED_UP, "Error: Could not create", "Error: A fatal exception", "Error occurred during initialization"),
+    PICKED_UP,
+    "Error: Could not create",
+    "Error: A fatal exception",
+    "Error occurred during initialization",
 )
 _WARNS = "VM warning:"
 _LINE = re.compile(r'^([A-Z_]+)="?(.*?)"?\s*$')
