@@ -6,9 +6,9 @@ import pytest
 
 from redline.document.blocks import Medium
 from redline.history import sections as lines
-from redline.history.over_runs import SeenRun, build_history, regressions, see, silent
+from redline.history.over_runs import SeenRun, build_history, regressions, see, silent, unreported, with_reported
 from redline.model import Environment, Metric, Run, Skipped, Verdict
-from redline.model.history import History, LeftOut
+from redline.model.history import History, LeftOut, Reported, ReportedRegression
 from redline.render import markdown
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.compared import Cost, compared_run
@@ -59,6 +59,30 @@ def test_a_regression_stands_until_it_is_mended_or_accepted() -> None:
     mended = nightly([1000.0] * 8 + [900.0] * 4 + [1000.0] * 4)
     assert [change.verdict for change in history(mended).cells[0].changes] == [Verdict.SLOWER, Verdict.FASTER]
     assert regressions(history(mended)) == ()
+
+
+def test_a_regression_is_new_until_it_is_reported_and_where_it_grows_later() -> None:
+    begun = history(nightly([1000.0] * 8 + [900.0]))
+    worse = regressions(begun)
+    assert unreported(worse, begun, Reported()) == worse
+    known = with_reported(worse, begun, Reported())
+    assert unreported(worse, begun, known) == (), "it began in the newest run of the report"
+    later = history(SLOWER)
+    assert unreported(regressions(later), later, known) == ()
+    grown = history(nightly([1000.0] * 8 + [900.0] * 4 + [800.0] * 4))
+    assert unreported(regressions(grown), grown, known) == regressions(grown)
+    faster = history(nightly([1000.0] * 8 + [900.0] * 4 + [940.0] * 4))
+    assert unreported(regressions(faster), faster, known) == (), "a change for the better is none for the worse"
+
+
+def test_what_was_reported_of_others_stays() -> None:
+    made = history(SLOWER)
+    other = ReportedRegression(cell_id="other", metric=Metric.P99, newest_unix_ns=5)
+    kept = with_reported(regressions(made), made, Reported(regressions=(other,)))
+    assert kept.regressions[0] == other
+    assert [(each.cell_id, each.newest_unix_ns) for each in kept.regressions[1:]] == [
+        (made.cells[0].cell_id, made.runs[-1].started_unix_ns)
+    ]
 
 
 def test_half_of_what_was_lost_mends_nothing() -> None:
