@@ -23,7 +23,7 @@ from redline.document.blocks import (
 )
 from redline.visible import visible
 
-_SPECIAL = re.compile(r"([\\`*_\[\]#|~])")
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
 _CODE = re.compile(r"(?<![^\s(])(`[^\s`<>&|@#](?:[^`<>&|@#]*[^\s`<>&|@#])?`)(?!`)")
 """Code that needs no escape. Only a space or a parenthesis before it is sure not to belong to a link."""
 _WORD_JOINER = "&NoBreak;"

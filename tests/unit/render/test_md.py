@@ -40,6 +40,7 @@ def test_hostile_text_is_out_of_force() -> None:
         ("say `a_b*c[0]`, not a_b", "say `a_b*c[0]`, not a\\_b"),
         ("`x`", "`x`"),
         ("a lone ` here", "a lone \\` here"),
+        ("from $LOW to $HIGH$", "from \\$LOW to \\$HIGH\\$"),
         ("`<!-- x`", "\\`&lt;!-- x\\`"),
         ("`a|b` `@all`", "\\`a\\|b\\` \\`@&NoBreak;all\\`"),
         ("``two`` ` x ` `a``b`", "\\`\\`two\\`\\` \\` x \\` \\`a\\`\\`b\\`"),

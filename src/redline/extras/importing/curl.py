@@ -59,6 +59,7 @@ _AS_BASH = "in the browser, choose `Copy as cURL (bash)`; elsewhere, leave out e
 _GLOB = re.compile(r"\{[^{}]*,[^{}]*\}|\[\w+-\w+(?::\d+)?\]")
 _NO_TEXT = re.compile("[\0\ud800-\udbff\udc00-\udc7f\udd00-\udfff]")
 """Characters that no command contains: NUL, and half of a UTF-16 surrogate pair. The other surrogates encode bytes."""
+_DASHES = re.compile(r"(?:-\w|--[\w-]+=)--")
 _SET_BY_THE_ENGINE = {"connection", "content-length"}
 _OF_A_BODY = {"transfer-encoding", "expect"}
 _TYPE = "Content-Type"
@@ -87,8 +88,10 @@ class _CurlParser(argparse.ArgumentParser):
         rest = iter(words)
         for word in rest:
             value = next(rest, None) if word in self.with_value else None
-            if value is None:
-                yield word
+            if word == "--":  # only URLs follow
+                continue
+            if value is None:  # of `-d=x` curl takes `=x` for the value
+                yield f"{word[:2]}={word[2:]}" if word[:2] in self.with_value and word[2:3] == "=" else word
             elif value.startswith("-"):
                 yield f"{word}={value}" if word.startswith("--") else f"{word}{value}"
             else:
@@ -210,7 +213,10 @@ def _values(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(*_SHOWN_WITH_VALUE.split(), dest="shown_with")
     for options in _REFUSED:
         parser.add_argument(*options.split(), dest=options, nargs="?", const="")
-    values, rest = parser.parse_known_args(list(parser.glued(words)))
+    glued = list(parser.glued(words))
+    if dashes := next(filter(_DASHES.fullmatch, glued), None):  # which argparse would drop
+        raise UsageError(f"curl {dashes}: the value -- cannot be given here", hint=_FILE)
+    values, rest = parser.parse_known_args(glued)
     for options, instead in _REFUSED.items():
         if getattr(values, options) is not None:
             raise UsageError(f"curl {_written(options, words)} has no counterpart here", hint=instead)

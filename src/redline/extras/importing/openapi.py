@@ -138,7 +138,7 @@ class _Operations:
         query, cookies, headers, made = list[str](), list[str](), list[tuple[str, str]](), False
         for parameter in self._parameters(shared, operation):
             name, where = text_at(parameter, "name"), text_at(parameter, "in")
-            is_needed = where == "path" or parameter.get("required") is True or _has_example(parameter)
+            is_needed = where == "path" or parameter.get("required") is True or self._has_example(parameter)
             if not is_needed or (not name and where != "querystring"):
                 continue
             value, is_made = self._value(parameter)
@@ -222,6 +222,10 @@ class _Operations:
                 if isinstance(parameter, dict):
                     parameters[text_at(parameter, "name"), text_at(parameter, "in")] = parameter
         yield from parameters.values()
+
+    def _has_example(self, parameter: Mapping[str, Any]) -> bool:
+        schema = self._resolved(parameter.get("schema"))
+        return not {"example", "examples"}.isdisjoint({*parameter, *(schema if isinstance(schema, dict) else ())})
 
     def _value(self, holder: object) -> tuple[Any, bool]:
         """The value of a parameter or of a body, and whether it was generated. Raises NoValueError."""
@@ -326,14 +330,11 @@ def _check_length(target: str) -> None:
 
 def _whole_query(value: object, parameter: Mapping[str, Any]) -> str:
     """The value of a parameter that is the whole query: a form, or a text of another kind."""
-    kind = next(iter(member(parameter, "content") or {}), "")
+    content = member(parameter, "content")
+    kind = next(iter(content), "") if isinstance(content, dict) else ""
     if kind.startswith(_FORM) and isinstance(value, dict):
         return form_template(dict(form_fields(value, None)))
     return quote(_plain(value) if not isinstance(value, (dict, list)) else _json(value), safe="")
-
-
-def _has_example(parameter: Mapping[str, Any]) -> bool:
-    return bool({"example", "examples"} & {*parameter, *(member(parameter, "schema") or {})})
 
 
 def _preferred(content: Mapping[str, Any]) -> str | None:

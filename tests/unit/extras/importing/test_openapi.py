@@ -112,6 +112,19 @@ def test_a_value_stands_in_the_path_as_its_style_says(style: str, explode: bool,
         assert api({"/o{x}": get(described)}).requests[0]["get"] == f"/o{path}"
 
 
+def test_an_optional_parameter_with_an_example_is_sent_wherever_that_stands() -> None:
+    components = {"schemas": {"Page": {"type": "integer", "example": 7}}}
+    optional = [
+        parameter("a", "query", {"$ref": "#/components/schemas/Page"}),
+        parameter("b", "query", {"example": 2}),
+        parameter("c", "query", {"type": "integer"}),
+        {"name": "d", "in": "query", "schema": True},
+        {"name": "e", "in": "querystring", "schema": {"example": "x"}, "content": 5},
+    ]
+    paths = {"/": get(*({**one, "required": False} for one in optional))}
+    assert api(paths, components=components).requests[0]["get"] == "/?a=7&b=2&x"
+
+
 def test_headers_and_cookies_stand_as_http_has_them() -> None:
     given = (
         parameter("X", "header", {}, example={"R": 1, "G": 2}, explode=True),
