@@ -82,7 +82,8 @@ def _next_search(report: LimitReport) -> str:
     if report.command.startswith("redline limit "):
         ended = (cell for cell in report.cells if cell.ended in ("doomed", "exhausted"))
         texts += [_anew(report.command, flags) for cell in ended if (flags := flags_next(cell))]
-    wanting = (answer.reason for cell in report.cells for answer in cell.limits if answer.reason.startswith("about "))
+    reasons = (answer.reason for cell in report.cells for answer in cell.limits)
+    wanting = (reason for reason in reasons if "would decide it" in reason)
     return "; ".join(dict.fromkeys((*texts, *islice(wanting, 1))))
 
 

@@ -21,6 +21,8 @@ from redline.document import format as fmt
 from redline.errors import NotKnownError
 from redline.extras.peers.outputs.redline import read
 from redline.findings import RULES, Rule
+from redline.findings.load import send_lateness
+from redline.findings.machine import client_saturated
 from redline.findings.over_time import RATE_CHANGED
 from redline.findings.trial import judge_trial
 from redline.findings.validity import CHANGES_IN_TIME
@@ -149,6 +151,21 @@ def test_estimates_and_bounds(kind: FindingKind, load: str) -> None:
             assert (bound.at_most is not None) is (leaves == "at most"), metric
             assert bound.says_something is (leaves != "unknown"), metric
     assert cell.hides(Metric.MEMORY) is ("CPU and memory" in RULES[kind].touches)
+
+
+def test_a_number_that_most_trials_leave_is_known_and_has_no_bound_though_one_touches_it() -> None:
+    def judge(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
+        own = sorted({one.position for one in run.recordings if one.cell_id == cell.id}).index(trial.recording.position)
+        return _injecting(client_saturated.kind if own == 3 else send_lateness.kind, "steady")(cell, trial)
+
+    run = chain_run(late=True)
+    with patch.object(trials, "judge_trial", judge):
+        cells = build_report(run).cells
+    cell = next(cell for cell in cells if (cell.server, cell.load) == (TOUCHED, "steady"))
+    assert "throughput" in client_saturated.touches
+    assert not cell.valid
+    assert (Metric.THROUGHPUT in cell.known, Metric.THROUGHPUT in cell.bounds) == (True, False)
+    assert (Metric.P99 in cell.known, Metric.P99 in cell.bounds) == (False, True)
 
 
 @every_rule

@@ -123,6 +123,24 @@ def test_a_search_has_the_three_lines_too() -> None:
 RESUMED = "redline limit --resume DIR, with the directory of this report,"
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "about --probes 29 would decide it, or probes 2.4 times as long",
+        "starts differ: about --trials 11 would decide it",
+        "probes differ by 12%, however long they are: about --probes 150 would decide it",
+    ],
+)
+def test_what_would_decide_a_limit_is_done_next_and_what_would_not_is_left_out(reason: str) -> None:
+    def last_line(reason: str) -> str:
+        busy = limits.busy()
+        wide = tuple(one.model_copy(update={"decided": False, "reason": reason}) for one in busy.limits)
+        return lines_of(next(limit_caveats(limits.report(busy.model_copy(update={"limits": wide})))))[-1]
+
+    assert last_line(reason) == f"What to do next: {reason}"
+    assert "What to do next" not in last_line("starts differ too much: 40 of them would not decide it")
+
+
 def test_a_search_that_is_not_kept_is_not_resumed() -> None:
     assert all("--resume" not in each for each in lines_of(next(limit_caveats(limits.by_hand()))))
 
