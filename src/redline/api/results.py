@@ -16,7 +16,6 @@ from redline.api.amounts import Amount
 from redline.api.levels import counts_of, level_of
 from redline.entry_points import extra
 from redline.errors import NotKnownError, StoreError, UsageError
-from redline.files import as_store_error, write_atomically
 from redline.model import CellReport, Comparison, Finding, Metric, Report, Verdict
 from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitComparison, LimitReport
 from redline.quantities import did_you_mean
@@ -25,7 +24,7 @@ from redline.render.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
 from redline.render.renderers import as_html, own_view
 from redline.report.outcomes import outcomes
 from redline.report.single import has_facts
-from redline.running.formats import RecordedIn, Rendered, renderer_of, write_files
+from redline.running.formats import RecordedIn, Rendered, renderer_of, write_rendered
 from redline.storage.runs import RunStore
 
 _COLUMNS = 100
@@ -145,26 +144,20 @@ class BaseResult(ABC, Generic[R]):
         if form is None and known is None:
             hint = f"end it with one of {', '.join(FILE_ENDINGS)}, or give form=…, one of {', '.join(FORMATS)}"
             raise UsageError(f"{path}: its ending names no format", hint=hint)
-        made = self._rendered(known) if known else renderer_of(form or "")(self.report)
-        if isinstance(made, Mapping):
-            write_files(made, path)
-            return path
-        with as_store_error(path, begun=False):
-            write_atomically(path, made if isinstance(made, bytes) else b"".join(made))
+        write_rendered(self._rendered(known) if known else renderer_of(form or "")(self.report), path)
         return path
 
     def _rendered(self, form: ResultFormat) -> Rendered:
-        made: Rendered
-        if form.needs is Needs.REPORT:
-            made = form.load()(self.report)
-            if isinstance(made, Mapping) and not made:
-                raise StoreError("there is no valid result to draw", hint="see `findings` of the result")
-            return made
-        if self.folder is None:
-            message = f"{form.name} is made of recordings, which were not kept"
-            raise UsageError(message, hint="keep them: give the call keep=DIR")
-        store = RunStore(self.folder)
-        made = form.load()(RecordedIn(store, store.run))
+        source: object = self.report
+        if form.needs is Needs.RECORDINGS:
+            if self.folder is None:
+                message = f"{form.name} is made of recordings, which were not kept"
+                raise UsageError(message, hint="keep them: give the call keep=DIR")
+            store = RunStore(self.folder)
+            source = RecordedIn(store, store.run)
+        made: Rendered = form.load()(source)
+        if isinstance(made, Mapping) and not made:
+            raise StoreError("there is no valid result to draw", hint="see `findings` of the result")
         return made
 
     @property
