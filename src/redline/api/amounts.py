@@ -1,7 +1,9 @@
 """Measured values, which compare with values as people write them: `p99 < "20ms"`."""
 
+import math
+import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import total_ordering
@@ -16,16 +18,36 @@ Unit = Literal["ns", "1/s", "users", "B", "share", "change"]
 """A change is relative: 0.05 where B needs 5% more than A."""
 _CHANGE = re.compile(rf"([+-]?{NUMBER})\s*%")
 _USERS = re.compile(rf"({NUMBER})(?:\s*users?)?")
-_EXAMPLES: dict[Unit, str] = {
-    "ns": "20ms",
-    "1/s": "500/s",
-    "users": "40 users",
-    "B": "64MiB",
-    "share": "0.1%",
-    "change": "+3%",
-}
 _PLAIN_NUMBERS = ("1/s", "users", "share")
 """The units in which a number alone has one meaning: requests per second, users, and a part of 1."""
+
+
+def _matched(text: str, form: re.Pattern[str], what: str, hint: str) -> float:
+    match = form.fullmatch(text.strip())
+    if match is None:
+        raise WrongValueError(f"`{text}` is not {what}", hint)
+    return float(match[1])
+
+
+def _parse_change(text: str) -> float:
+    """A relative change: `3%`, `+3%`, `-2.5%`."""
+    return _matched(text, _CHANGE, "a change", "write a percentage, such as 3%, +3% or -3%") / 100
+
+
+def _parse_users(text: str) -> float:
+    """A number of users: `40`, `40 users`."""
+    return _matched(text, _USERS, "a number of users", "write one such as 40, or 40 users")
+
+
+_TEXTS: Mapping[Unit, tuple[Callable[[str], float], str]] = {
+    "ns": (parse_duration, "20ms"),
+    "1/s": (parse_any_rate, "500/s"),
+    "users": (_parse_users, "40 users"),
+    "B": (parse_memory, "64MiB"),
+    "share": (parse_share, "0.1%"),
+    "change": (_parse_change, "+3%"),
+}
+"""How a text of each unit is read, and an example of one."""
 
 
 @total_ordering
@@ -110,21 +132,13 @@ class Amount:
         return None
 
     def _parsed(self, text: str) -> float:
-        parse: dict[Unit, Callable[[str], float]] = {
-            "ns": parse_duration,
-            "1/s": parse_any_rate,
-            "users": _parse_users,
-            "B": parse_memory,
-            "share": parse_share,
-            "change": _parse_change,
-        }
         try:
-            return parse[self.unit](text)
+            return _TEXTS[self.unit][0](text)
         except WrongValueError as error:
             raise WrongValueError(f"{self.name} cannot be compared: {error.message}", error.hint) from None
 
     def _no_value(self, other: object) -> TypeError:
-        example = _EXAMPLES[self.unit]
+        example = _TEXTS[self.unit][1]
         return TypeError(f"{self.name} {self} cannot be compared with {other!r}; write a text such as {example!r}")
 
 
@@ -148,16 +162,16 @@ class BoundedAmount(Amount):
         raise self._unknown("")
 
     def __lt__(self, other: object) -> bool:
-        return self._decided("<", other, below=True, with_equal=False)
+        return self._decided("<", operator.lt, other)
 
     def __le__(self, other: object) -> bool:
-        return self._decided("<=", other, below=True, with_equal=True)
+        return self._decided("<=", operator.le, other)
 
     def __gt__(self, other: object) -> bool:
-        return self._decided(">", other, below=False, with_equal=False)
+        return self._decided(">", operator.gt, other)
 
     def __ge__(self, other: object) -> bool:
-        return self._decided(">=", other, below=False, with_equal=True)
+        return self._decided(">=", operator.ge, other)
 
     def __eq__(self, other: object) -> bool:
         known = self._number(other)
@@ -176,18 +190,15 @@ class BoundedAmount(Amount):
             return least
         return f"at most {self._text(self.high)}{f' ({least})' if self.low else ''}"
 
-    def _decided(self, sign: str, other: object, *, below: bool, with_equal: bool) -> bool:
-        """Whether the value is below, or above, another; `with_equal`: or the same."""
+    def _decided(self, sign: str, holds: Callable[[float, float], bool], other: object) -> bool:
+        """Whether the value compares so: it does, or does not, where both ends do. Raises NotKnownError elsewhere."""
         known = self._number(other)
         if known is None:
             raise self._no_value(other)
-        # Of the two ends, one shows that it is so, and the other that it is not.
-        shows, refutes = (self.high, self.low) if below else (self.low, self.high)
-        if shows is not None and _is_beyond(shows, known, below=below, with_equal=with_equal):
-            return True
-        if refutes is not None and _is_beyond(refutes, known, below=not below, with_equal=not with_equal):
-            return False
-        raise self._unknown(f" {sign} {other}")
+        low, high = -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
+        if holds(low, known) != holds(high, known):
+            raise self._unknown(f" {sign} {other}")
+        return holds(low, known)
 
     def _end(self, value: float | None, which: str) -> Amount:
         if value is None:
@@ -197,23 +208,3 @@ class BoundedAmount(Amount):
     def _unknown(self, comparison: str) -> NotKnownError:
         reason, hint = self._why
         return NotKnownError(f"{self.name}{comparison} is not known: it is {self}. {reason}", hint=hint)
-
-
-def _is_beyond(end: float, known: float, *, below: bool, with_equal: bool) -> bool:
-    return (end < known if below else end > known) or (with_equal and end == known)
-
-
-def _parse_change(text: str) -> float:
-    """A relative change: `3%`, `+3%`, `-2.5%`."""
-    match = _CHANGE.fullmatch(text.strip())
-    if match is None:
-        raise WrongValueError(f"`{text}` is not a change", "write a percentage, such as 3%, +3% or -3%")
-    return float(match[1]) / 100
-
-
-def _parse_users(text: str) -> float:
-    """A number of users: `40`, `40 users`."""
-    match = _USERS.fullmatch(text.strip())
-    if match is None:
-        raise WrongValueError(f"`{text}` is not a number of users", "write one such as 40, or 40 users")
-    return float(match[1])

@@ -29,17 +29,16 @@ _ACCEPTED: Mapping[Any, type] = {int: Integral, float: Real, Path: os.PathLike, 
 _LONGEST = 60
 
 
-def checked_call(function: Callable[..., object], given: Mapping[str, object]) -> str:
+def checked_call(function: Callable[..., object], given: Mapping[str, Any]) -> str:
     """Return the call as it is written in Python; `given` are its arguments by name.
 
     Raises UsageError for an argument of another type than the function declares.
     """
     for name, hint in _hints(function).items():
         value = given.get(name)
-        if is_typeddict(hint) and isinstance(value, dict):
-            kinds = get_type_hints(hint)
-            for key, item in value.items():
-                _check(function, key, item, kinds.get(key, Any))
+        if is_typeddict(hint):
+            for key, item in given[name].items():
+                _check(function, key, item, get_type_hints(hint).get(key, Any))
         elif value != signature(function).parameters[name].default:
             _check(function, name, value, hint)
     return call_text(function, given)
@@ -102,17 +101,18 @@ def words(hint: Any) -> str:
     return _WORDS.get(hint, f"a {getattr(hint, '__name__', hint)}")
 
 
-def call_text(function: Callable[..., object], given: Mapping[str, object]) -> str:
+def call_text(function: Callable[..., object], given: Mapping[str, Any]) -> str:
     """The call as it is written in Python, without what has its default; `given` are its arguments by name."""
-    shown = list[str]()
+    shown, by_name = list[str](), False
     for name, parameter in signature(function).parameters.items():
         value = given[name]
-        if parameter.kind is parameter.VAR_POSITIONAL and isinstance(value, tuple):
+        if parameter.kind is Parameter.VAR_POSITIONAL:
             shown += map(repr, value)
-        elif parameter.kind is parameter.VAR_KEYWORD and isinstance(value, dict):
+        elif parameter.kind is Parameter.VAR_KEYWORD:
             shown += [f"{key}={item!r}" for key, item in value.items()]
-        elif parameter.kind is parameter.KEYWORD_ONLY and value != parameter.default:
-            shown.append(f"{name}={value!r}")
-        elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD and value != parameter.default:
-            shown.append(repr(value))
+        elif value != parameter.default:
+            named = by_name or parameter.kind is Parameter.KEYWORD_ONLY
+            shown.append(f"{name}={value!r}" if named else repr(value))
+        else:
+            by_name = True
     return f"redline.{function.__name__}({', '.join(shown)})"

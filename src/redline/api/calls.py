@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import fields
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
+
+from rich.console import Console
 
 from redline import analysis, api, defaults
 from redline.api.arguments import checked_call
@@ -39,6 +41,7 @@ Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
 A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk, SuiteAsk)
+R = TypeVar("R", "api.RunResult", "api.SearchResult")
 _ADVICE = {
     "no suite": "give the file of a suite, or a redline.Suite; `redline init --help` says how to write that file"
 }
@@ -124,39 +127,29 @@ def load(  # noqa: PLR0913 - all but the first are named
     Raises RedlineError.
     """
     given = locals()
-    called = checked_call(load, given)
     is_open = rate is not None or replay is not None
-    if not is_open and connections is not None:
-        raise UsageError("connections are of a load with a rate", hint="give users=…, or a rate")
-    if is_open and users is not None:
-        raise UsageError("users are of a load without a rate", hint="give connections=…, or leave out the rate")
     chosen = users if connections is None else connections
-    with _measuring({} if is_open else {"connections": "users"}) as stack:
-        own = {
-            "connections": defaults.LOAD_CONNECTIONS if chosen is None else chosen,
-            "duration": _text(duration),
-        }
-        ask, _ = opened(_ask(LoadAsk, load, given, **own))
-        shown = console(progress=progress)
-        turn = turn_of("redline.load", shown, _text(wait), alone=alone)
-        workplace = Workplace(None, stack, places.of_suite, turn=turn)
+    own = {"connections": defaults.LOAD_CONNECTIONS if chosen is None else chosen}
+    with _asked(LoadAsk, load, given, {} if is_open else {"connections": "users"}, **own) as asked:
+        if not is_open and connections is not None:
+            raise UsageError("connections are of a load with a rate", hint="give users=…, or a rate")
+        if is_open and users is not None:
+            raise UsageError("users are of a load without a rate", hint="give connections=…, or leave out the rate")
         order = commands.LoadOrder(
-            ask,
-            partial(masked_call, called),
-            folder_for(keep, stack),
+            opened(asked.ask)[0],
+            asked.command,
+            asked.folder,
             is_kept=keep is not None,
             needs_report=True,
             log=_path(log),
             later=(*OF_VIEWS, "redline.api.results"),
         )
-        loaded = commands.measure(order, workplace, commands.LoadOutputs(shown))
+        loaded = commands.measure(order, asked.workplace, commands.LoadOutputs(asked.shown))
         assert loaded.report is not None, "it is needed"
         result = api.RunResult(loaded.report, _path(keep))
     if loaded.unlogged is not None:
         raise loaded.unlogged
-    if loaded.result.ended == "interrupted":
-        raise api.MeasurementInterrupted(result)
-    return result
+    return _whole(result, interrupted=loaded.result.ended == "interrupted")
 
 
 def ab(  # noqa: PLR0913 - all but two are named
@@ -197,15 +190,10 @@ def ab(  # noqa: PLR0913 - all but two are named
     `names` stand for A and B.
     Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
-    given = locals()
-    called = checked_call(ab, given)
-    with _measuring() as stack:
-        ask, _ = opened(_ask(ComparisonAsk, ab, given, names=None if names is None else tuple(names)))
-        shown = console(progress=progress)
-        turn = turn_of("redline.ab", shown, _text(wait), alone=alone)
-        workplace = Workplace(None, stack, places.of_suite, turn=turn)
-        folder, view = folder_for(keep, stack), commands.SessionView(shown)
-        session = commands.created_comparison(ask, partial(masked_call, called), folder, workplace, view, shown)
+    with _asked(ComparisonAsk, ab, locals()) as asked:
+        shown, view = asked.shown, commands.SessionView(asked.shown)
+        ask = opened(asked.ask)[0]
+        session = commands.created_comparison(ask, asked.command, asked.folder, asked.workplace, view, shown)
         if wait_quiet:
             commands.wait_until_quiet(shown)
         return _ended(session.execute(is_kept=keep is not None), keep)
@@ -246,23 +234,16 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     The search of a suite is kept in `runs`, as by the command, where `keep` names no folder. Ctrl-C raises
     MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
-    given = locals()
-    called = checked_call(limit, given)
-    with _measuring() as stack:
-        ask, _ = opened(_ask(SearchAsk, limit, given))
-        shown = console(progress=progress)
-        view = commands.SessionView(shown)
-        turn = turn_of("redline.limit", shown, _text(wait), alone=alone)
-        workplace = Workplace(None, stack, places.of_suite, turn=turn)
-        session = commands.created_search(ask, partial(masked_call, called), _path(keep), workplace, view, shown)
+    with _asked(SearchAsk, limit, locals()) as asked:
+        shown, view = asked.shown, commands.SessionView(asked.shown)
+        ask = opened(asked.ask)[0]
+        session = commands.created_search(ask, asked.command, _path(keep), asked.workplace, view, shown)
         if wait_quiet:
             with session.uncounted():
                 commands.wait_until_quiet(shown)
         report, interrupted = commands.search(session, view, is_kept=session.is_kept)
         result = api.SearchResult(report, session.store.folder if session.is_kept else None)
-    if interrupted:
-        raise api.MeasurementInterrupted(result)
-    return result
+    return _whole(result, interrupted=interrupted)
 
 
 def run(  # noqa: PLR0913 - all but the suite are named
@@ -293,21 +274,16 @@ def run(  # noqa: PLR0913 - all but the suite are named
     What is named besides the suite selects parts of it, and changes it. `keep` is a folder for all recordings and the
     report. Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
-    given = locals()
-    called = checked_call(run, given)
-    written = suite if suite is None or isinstance(suite, WrittenSuite) else WrittenSuite.read(suite)
-    with _measuring() as stack:
-        ask = _ask(SuiteAsk, run, given, options=_options(options))
-        shown, folder, command = console(progress=progress), folder_for(keep, stack), partial(masked_call, called)
-        turn = turn_of("redline.run", shown, _text(wait), alone=alone, on=on)
-        view, workplace = commands.SessionView(shown), Workplace(on, stack, places.of_suite, turn=turn)
+    with _asked(SuiteAsk, run, locals()) as asked:
+        written = suite if suite is None or isinstance(suite, WrittenSuite) else WrittenSuite.read(suite)
+        common = asked.folder, asked.workplace, commands.SessionView(asked.shown), asked.shown
         if written is None or written.file is not None:
             file = suite_or_project(None) if written is None or written.file is None else written.file
-            session = commands.created_run(file, ask, command, folder, workplace, view, shown)
+            session = commands.created_run(file, asked.ask, asked.command, *common)
         else:
-            resolved, text = written.resolved(ask)
-            source, near = Source(command(), text=text), written.folder / "suite.yaml"
-            session = commands.created_run_of(resolved, source, near, folder, workplace, view, shown)
+            resolved, text = written.resolved(asked.ask)
+            source, near = Source(asked.command(), text=text), written.folder / "suite.yaml"
+            session = commands.created_run_of(resolved, source, near, *common)
         quiet = Quiet(parse_duration(defaults.QUIET) / 1e9) if wait_quiet else None
         return _ended(session.execute(is_kept=keep is not None, quiet=quiet), keep)
 
@@ -323,37 +299,61 @@ def read_requests(file: str | Path) -> Any:
         return extra("exports", "read_requests()").request_table(path)
 
 
+@dataclass(frozen=True)
+class _Asked(Generic[A]):
+    """What a call asks for, how the call is written, and with what and where it is measured."""
+
+    ask: A
+    command: Callable[[], str]
+    folder: Path
+    workplace: Workplace
+    shown: Console
+
+
 @contextmanager
-def _measuring(names: Mapping[str, str] = {}) -> Iterator[ExitStack]:
-    """Measure for a block, whose errors name parameters; `names` are those that are not called as their parts."""
+def _asked(
+    kind: type[A],
+    function: Callable[..., object],
+    given: Mapping[str, Any],
+    names: Mapping[str, str] = {},
+    **own: object,
+) -> Iterator[_Asked[A]]:
+    """What the arguments of a call ask for, `own` fields as they are, for a block that measures it.
+
+    Errors name parameters; `names` are those that are not called as their parts. Raises TypeError and UsageError.
+    """
+    command = partial(masked_call, checked_call(function, given))
     with asked_by(Call(names)), advising(_ADVICE), at_work() as stack:
-        yield stack
+        ask, shown, on = _ask(kind, function, given, **own), console(progress=given["progress"]), given.get("on")
+        turn = turn_of(f"redline.{function.__name__}", shown, _text(given["wait"]), alone=given["alone"], on=on)
+        workplace = Workplace(on, stack, places.of_suite, turn=turn)
+        yield _Asked(ask, command, folder_for(given["keep"], stack), workplace, shown)
 
 
-def _ended(end: "SessionEnd", keep: str | Path | None) -> "api.RunResult":
-    """The result of a session. Raises MeasurementInterrupted."""
-    store, report = end.parts[-1]
-    result = api.RunResult(report, _path(keep), not_compared=analysis.not_compared(store.manifest().plan))
-    if end.interrupted:
+def _whole(result: R, *, interrupted: bool) -> R:
+    """The result. Raises MeasurementInterrupted with that of an interrupted measurement."""
+    if interrupted:
         raise api.MeasurementInterrupted(result)
     return result
 
 
+def _ended(end: "SessionEnd", keep: str | Path | None) -> "api.RunResult":
+    store, report = end.parts[-1]
+    not_compared = analysis.not_compared(store.manifest().plan)
+    return _whole(api.RunResult(report, _path(keep), not_compared=not_compared), interrupted=end.interrupted)
+
+
 def _ask(kind: type[A], function: Callable[..., object], given: Mapping[str, Any], **own: object) -> A:
-    """What arguments ask for, `own` fields as they are. Raises TypeError and UsageError."""
-    request: Mapping[str, Any] = given.get("request", {})
+    request: dict[str, Any] = given.get("request", {})
     if unknown := sorted(set(request) - set(RequestOptions.__annotations__)):
         raise TypeError(f"there is no argument {unknown[0]!r}: see help(redline.{function.__name__})")
-    asked = {field.name: given[field.name] for field in fields(kind) if field.name in given} | dict(request)
+    asked = {field.name: given[field.name] for field in fields(kind) if given.get(field.name) is not None} | request
     requests = asked.pop("requests", None)
     if isinstance(requests, (str, os.PathLike)):
         asked["requests"] = Path(requests)
     elif requests is not None:
         data = plain_data(list(requests), "the list of requests")
         asked["listed"] = Listed(UnwrittenDocument("requests", data))
-    headers: Mapping[str, str | Sequence[str]] = asked.pop("headers", {})
-    if headers:
-        asked["headers"] = tuple((name, value) for name, values in headers.items() for value in _listed(values))
     for names, read in _READ.items():
         asked |= {name: read(asked[name]) for name in names if name in asked}
     made: A = kind(**asked | own)
@@ -362,12 +362,10 @@ def _ask(kind: type[A], function: Callable[..., object], given: Mapping[str, Any
 
 def _text(value: Time | None) -> str | None:
     """A length of time as suites have it."""
-    if isinstance(value, timedelta):
-        return f"{value / timedelta(microseconds=1):.0f}us"
-    return value
+    return f"{value / timedelta(microseconds=1):.0f}us" if isinstance(value, timedelta) else value
 
 
-def _number(value: float | str | None) -> float | str | None:
+def _number(value: float | str) -> float | str:
     """A number of any library as one of Python's."""
     return int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else value
 
@@ -376,32 +374,25 @@ def _listed(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(map(str, given))
 
 
-def _split(given: str | Sequence[str]) -> tuple[str, ...]:
-    return split(_listed(given))
-
-
-def _options(options: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:
+def _options(options: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """Options of a server as a suite has them: on and off are texts there."""
     texts = {True: "on", False: "off"}
-    return tuple(
-        (name, texts[value] if isinstance(value, bool) else str(value)) for name, value in (options or {}).items()
-    )
+    return tuple((name, texts[value] if isinstance(value, bool) else str(value)) for name, value in options.items())
 
 
 def _path(keep: str | Path | None) -> Path | None:
     return None if keep is None else Path(keep)
 
 
-def _body(body: str | bytes | Path) -> str | bytes | Path:
-    return Path(body) if isinstance(body, os.PathLike) else body
-
-
 _READ: Mapping[tuple[str, ...], Callable[[Any], object]] = {
     ("duration", "warmup", "think", "budget", "timeout"): _text,
     ("rate", "speed", "start"): _number,
-    ("replay", "cacert", "cert", "key", "unix_socket"): _path,
-    ("body",): _body,
+    ("replay", "cacert", "cert", "key", "unix_socket"): Path,
+    ("body",): lambda body: Path(body) if isinstance(body, os.PathLike) else body,
+    ("headers",): lambda headers: tuple((name, value) for name, values in headers.items() for value in _listed(values)),
     ("objective", "abort_when", "stages", "connect_to", "resolve", "sources", "target_is_mine"): _listed,
-    ("servers", "scenarios", "loads", "profile"): _split,
+    ("servers", "scenarios", "loads", "profile"): lambda names: split(_listed(names)),
+    ("options",): _options,
+    ("names",): tuple,
 }
 """How arguments of these names are read, whichever function has them; others are what is asked for."""

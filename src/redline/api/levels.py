@@ -51,6 +51,8 @@ def _not_measured(cell: CellReport, metric: Metric) -> NotKnownError:
             message = f"{metric.words} needs {few.needs:,} requests, and {few.missing:,} are missing"
             return NotKnownError(message, hint="load it for longer, or at a higher rate")
     hint = "it is read of servers that Redline starts: give `load` the command, or use `ab`"
+    if metric.is_of_messages:
+        hint = "only streams of messages and WebSockets have it: load one, such as by `events`"
     if metric in QUANTILE_OF or metric is Metric.THROUGHPUT:
         if _hiding(cell, numbers_of(metric)):
             return _hidden(cell, metric.words, numbers_of(metric))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from html import escape
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar
 
 from rich.console import Console
 
@@ -16,15 +16,7 @@ from redline.api.amounts import Amount
 from redline.api.levels import counts_of, level_of
 from redline.entry_points import extra
 from redline.errors import NotKnownError, StoreError, UsageError
-from redline.files import as_store_error, write_atomically
-from redline.model import (
-    CellReport,
-    Comparison,
-    Finding,
-    Metric,
-    Report,
-    Verdict,
-)
+from redline.model import CellReport, Comparison, Finding, Metric, Report, Verdict
 from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitComparison, LimitReport
 from redline.quantities import did_you_mean
 from redline.render import terminal
@@ -32,39 +24,50 @@ from redline.render.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
 from redline.render.renderers import as_html, own_view
 from redline.report.outcomes import outcomes
 from redline.report.single import has_facts
-from redline.running.formats import (
-    RecordedIn,
-    Rendered,
-    renderer_of,
-    write_files,
-)
+from redline.running.formats import RecordedIn, Rendered, renderer_of, write_rendered
 from redline.storage.runs import RunStore
 
 _COLUMNS = 100
+_ABOUT = {
+    Metric.THROUGHPUT: "right answers per second",
+    Metric.CPU_PER_REQUEST: "the server's CPU time per request",
+    Metric.MEMORY: "the resident memory of the server's processes",
+}
 _FRAME = "width: 100%; height: 640px; border: 0; resize: vertical"
 R = TypeVar("R", bound=AnyReport)
 C = TypeVar("C", CellReport, CellLimit)
 
 
-class _HasAmounts(Protocol):
-    def _of(self, metric: Metric) -> Amount: ...
-
-
 class _MetricAmount:
-    """The amount of a metric, as a property; `doc` is what `help` says of it."""
+    """The amount of the metric that it is named after, as a property."""
 
-    def __init__(self, metric: Metric, doc: str) -> None:
-        self._metric, self.__doc__ = metric, doc
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._metric = Metric[name.upper()]
+        of_responses = "" if self._metric.is_of_messages else " of response times"
+        self.__doc__ = _ABOUT.get(self._metric, f"{self._metric.words}{of_responses}")
 
-    @overload
-    def __get__(self, owner: None, kind: type) -> Self: ...
-    @overload
-    def __get__(self, owner: _HasAmounts, kind: type) -> Amount: ...
-    def __get__(self, owner: _HasAmounts | None, kind: type) -> Self | Amount:
-        return self if owner is None else owner._of(self._metric)  # noqa: SLF001 - its owner's own
+    def __get__(self, owner: "_Amounts | None", kind: type) -> Amount:
+        if owner is None:
+            return self  # type: ignore[return-value] # for `help`
+        return owner._of(self._metric)  # noqa: SLF001 - its owner's own
 
-    def __set__(self, owner: _HasAmounts, value: Amount) -> None:
+    def __set__(self, owner: "_Amounts", value: Amount) -> None:
         raise AttributeError("a result does not change")
+
+
+class _Amounts(ABC):
+    """The amounts of metrics that are known of one server, and of the difference of two."""
+
+    throughput, cpu_per_request, memory = _MetricAmount(), _MetricAmount(), _MetricAmount()
+    p50, p75, p90 = _MetricAmount(), _MetricAmount(), _MetricAmount()
+    p95, p99, p999 = _MetricAmount(), _MetricAmount(), _MetricAmount()
+    first_message_p50, first_message_p95, per_message_p50 = _MetricAmount(), _MetricAmount(), _MetricAmount()
+    gap_p50, gap_p99, jitter_p99 = _MetricAmount(), _MetricAmount(), _MetricAmount()
+    push_p50, push_p99 = _MetricAmount(), _MetricAmount()
+
+    @abstractmethod
+    def _of(self, metric: Metric) -> Amount:
+        """The amount of a metric. Raises NotKnownError."""
 
 
 class BaseResult(ABC, Generic[R]):
@@ -76,11 +79,24 @@ class BaseResult(ABC, Generic[R]):
     report: R
     folder: Path | None
 
-    def __init__(self, report: R, folder: Path | None) -> None:
-        vars(self).update(report=report, folder=folder)
+    _not_run: Mapping[str, str]
+
+    def __init__(self, report: R, folder: Path | None, **own: object) -> None:
+        vars(self).update(report=report, folder=folder, _not_run=_not_run_here(report), **own)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a result does not change")
+
+    def select(self, *names: str) -> Self:
+        """The same result with what has these names alone: servers, requests (scenarios), loads, objectives, or cells.
+
+        What is printed and saved stays whole. Raises UsageError for a name that nothing has.
+        """
+        if not names:
+            return self
+        chosen = copy(self)
+        vars(chosen).update(self._named(names[0]))
+        return chosen.select(*names[1:])
 
     def __str__(self) -> str:
         console = Console(file=io.StringIO(), width=_COLUMNS)
@@ -128,79 +144,69 @@ class BaseResult(ABC, Generic[R]):
         if form is None and known is None:
             hint = f"end it with one of {', '.join(FILE_ENDINGS)}, or give form=…, one of {', '.join(FORMATS)}"
             raise UsageError(f"{path}: its ending names no format", hint=hint)
-        made = self._rendered(known) if known else renderer_of(form or "")(self.report)
-        if isinstance(made, Mapping):
-            write_files(made, path)
-            return path
-        with as_store_error(path, begun=False):
-            write_atomically(path, made if isinstance(made, bytes) else b"".join(made))
+        write_rendered(self._rendered(known) if known else renderer_of(form or "")(self.report), path)
         return path
 
     def _rendered(self, form: ResultFormat) -> Rendered:
-        made: Rendered
-        if form.needs is Needs.REPORT:
-            made = form.load()(self.report)
-            if isinstance(made, Mapping) and not made:
-                raise StoreError("there is no valid result to draw", hint="see `findings` of the result")
-            return made
-        if self.folder is None:
-            message = f"{form.name} is made of recordings, which were not kept"
-            raise UsageError(message, hint="keep them: give the call keep=DIR")
-        store = RunStore(self.folder)
-        made = form.load()(RecordedIn(store, store.run))
+        source: object = self.report
+        if form.needs is Needs.RECORDINGS:
+            if self.folder is None:
+                message = f"{form.name} is made of recordings, which were not kept"
+                raise UsageError(message, hint="keep them: give the call keep=DIR")
+            store = RunStore(self.folder)
+            source = RecordedIn(store, store.run)
+        made: Rendered = form.load()(source)
+        if isinstance(made, Mapping) and not made:
+            raise StoreError("there is no valid result to draw", hint="see `findings` of the result")
         return made
 
     @property
-    @abstractmethod
-    def findings(self) -> tuple[Finding, ...]:
-        """The reasons to doubt the numbers, the gravest first."""
-
-    @property
-    @abstractmethod
-    def verdict(self) -> Verdict:
-        """What the comparison showed. Raises NotKnownError where there is none, or not one alone."""
-
-    @property
-    @abstractmethod
     def slower(self) -> bool:
         """Whether any server is slower than its baseline, by a difference that may matter: as `--fail-on slower`.
 
         Raises NotKnownError where nothing is, and something could not be judged.
         """
+        if unwanted(self._comparisons, (Verdict.SLOWER,)):
+            return True
+        self._check_judged()
+        return False
+
+    @property
+    @abstractmethod
+    def _comparisons(self) -> Sequence[Comparison | LimitComparison]: ...
+
+    @abstractmethod
+    def _check_judged(self) -> None:
+        """Raises NotKnownError where nothing is compared, or something could not be judged."""
+
+    @abstractmethod
+    def _named(self, name: str) -> dict[str, object]:
+        """The own attributes with what has the name alone. Raises UsageError."""
 
 
-class RunResult(BaseResult[Report]):
+class RunResult(BaseResult[Report], _Amounts):
     """The result of `load`, `ab` and `run`: levels of each server, and changes where servers are compared.
 
-    A level is `throughput`, `mean`, `p50` to `p9999`, `cpu_per_request`, `memory` or `errors`. It is that of a single
-    server under a single load: `select` chooses where there are several. Response times count from when a request was
-    due. All raise NotKnownError where there is no such number, or where a finding hides it. Where it leaves a bound,
-    the level compares by that: `p99 < "20ms"` is true if p99 is at most 12 ms.
+    A level is `throughput`, `mean`, `p50` to `p9999`, `cpu_per_request`, `memory`, `errors`, or one of messages such as
+    `first_message_p95`. It is that of a single server under a single load: `select` chooses where there are several.
+    Response times count from when a request was due. All raise NotKnownError where there is no such number, or where a
+    finding hides it. Where it leaves a bound, the level compares by that: `p99 < "20ms"` is true if p99 is at most 12
+    ms.
     """
 
     cells: tuple[CellReport, ...]
-    _not_run: Mapping[str, str]
     _not_compared: Mapping[str, str]
+    mean, p9999 = _MetricAmount(), _MetricAmount()
 
     def __init__(self, report: Report, folder: Path | None, not_compared: Mapping[str, str] = {}) -> None:
         """`not_compared` has the reasons of cells that should have been compared and were not run, by slug."""
-        super().__init__(report, folder)
         cells = tuple(cell for cell in report.cells if cell.role == "subject")
-        vars(self).update(cells=cells, _not_run=_not_run_here(report), _not_compared=dict(not_compared))
+        super().__init__(report, folder, cells=cells, _not_compared=dict(not_compared))
 
-    def select(self, *names: str) -> Self:
-        """The same result with the cells of these names alone: of servers, requests (scenarios), loads, or cells.
-
-        What is printed and saved stays whole. Raises UsageError for a name that nothing has.
-        """
-        chosen = copy(self)
-        own = vars(chosen)
-        for name in names:
-            own["cells"] = _cells_named(
-                name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.load, cell.slug)
-            )
-            own |= {kind: _within(name, own[kind]) for kind in ("_not_run", "_not_compared")}
-        return chosen
+    def _named(self, name: str) -> dict[str, object]:
+        cells = _cells_named(name, self.cells, lambda cell: (cell.server, cell.scenario, cell.load, cell.slug))
+        not_run, not_compared = _within(name, self._not_run), _within(name, self._not_compared)
+        return {"cells": cells, "_not_run": not_run, "_not_compared": not_compared}
 
     @property
     def valid(self) -> bool:
@@ -220,18 +226,6 @@ class RunResult(BaseResult[Report]):
         of_cells = [finding for findings in known for finding in findings]
         of_duets = [finding for duet in compared for finding in duet.findings]
         return _gravest_first([*of_cells, *of_duets])
-
-    throughput = _MetricAmount(Metric.THROUGHPUT, "Right answers per second.")
-    mean = _MetricAmount(Metric.MEAN, "The mean response time.")
-    p50 = _MetricAmount(Metric.P50, "The median response time.")
-    p75 = _MetricAmount(Metric.P75, "The 75th percentile of response times.")
-    p90 = _MetricAmount(Metric.P90, "The 90th percentile of response times.")
-    p95 = _MetricAmount(Metric.P95, "The 95th percentile of response times.")
-    p99 = _MetricAmount(Metric.P99, "The 99th percentile of response times.")
-    p999 = _MetricAmount(Metric.P999, "The percentile p99.9 of response times.")
-    p9999 = _MetricAmount(Metric.P9999, "The percentile p99.99 of response times.")
-    cpu_per_request = _MetricAmount(Metric.CPU_PER_REQUEST, "The server's CPU time per request.")
-    memory = _MetricAmount(Metric.MEMORY, "The resident memory of the server's processes.")
 
     @property
     def errors(self) -> Amount:
@@ -277,17 +271,9 @@ class RunResult(BaseResult[Report]):
             return Verdict.EQUIVALENT
         return _the_only([comparison.verdict for comparison in self._judged if comparison.verdict])
 
-    @property
-    def slower(self) -> bool:
-        """Whether any server is slower than its baseline, by a difference that may matter: as `--fail-on slower`.
-
-        Raises NotKnownError where nothing is, and something could not be judged.
-        """
-        if unwanted(self._comparisons, (Verdict.SLOWER,)):
-            return True
+    def _check_judged(self) -> None:
         if self.report.run.same is None:
-            _ = self._judged  # raises where something was not judged
-        return False
+            _ = self._judged
 
     @property
     def _judged(self) -> list[Comparison]:
@@ -339,34 +325,17 @@ class RunResult(BaseResult[Report]):
         return Amount(name, ratio.value - 1, "change", *ends)
 
 
-class Changes:
+class Changes(_Amounts):
     """How a server differs from its baseline: relative changes with their intervals, such as +5.2% [+4.7, +5.7].
 
     All raise NotKnownError where there is no such change, or not one alone.
     """
 
     def __init__(self, of: Callable[[Metric], Amount]) -> None:
-        self._of = of
+        self._change = of
 
-    throughput = _MetricAmount(Metric.THROUGHPUT, "The change of right answers per second.")
-    p50 = _MetricAmount(Metric.P50, "The change of the median response time.")
-    p75 = _MetricAmount(Metric.P75, "The change of the 75th percentile of response times.")
-    p90 = _MetricAmount(Metric.P90, "The change of the 90th percentile of response times.")
-    p95 = _MetricAmount(Metric.P95, "The change of the 95th percentile of response times.")
-    p99 = _MetricAmount(Metric.P99, "The change of the 99th percentile of response times.")
-    p999 = _MetricAmount(Metric.P999, "The change of the percentile p99.9 of response times.")
-    first_message_p50 = _MetricAmount(Metric.FIRST_MESSAGE_P50, "The change of the median time to the first message.")
-    first_message_p95 = _MetricAmount(Metric.FIRST_MESSAGE_P95, "The change of its 95th percentile.")
-    gap_p50 = _MetricAmount(Metric.GAP_P50, "The change of the median time between messages.")
-    gap_p99 = _MetricAmount(Metric.GAP_P99, "The change of its 99th percentile.")
-    per_message_p50 = _MetricAmount(
-        Metric.PER_MESSAGE_P50, "The change of the median time per message after the first."
-    )
-    push_p50 = _MetricAmount(Metric.PUSH_P50, "The change of the median one-way time of messages.")
-    push_p99 = _MetricAmount(Metric.PUSH_P99, "The change of its 99th percentile.")
-    jitter_p99 = _MetricAmount(Metric.JITTER_P99, "The change of the 99th percentile of jitter.")
-    cpu_per_request = _MetricAmount(Metric.CPU_PER_REQUEST, "The change of the server's CPU time per request.")
-    memory = _MetricAmount(Metric.MEMORY, "The change of the resident memory of the server's processes.")
+    def _of(self, metric: Metric) -> Amount:
+        return self._change(metric)
 
 
 class SearchResult(BaseResult[LimitReport]):
@@ -374,28 +343,15 @@ class SearchResult(BaseResult[LimitReport]):
 
     cells: tuple[CellLimit, ...]
     _objective: str
-    _not_run: Mapping[str, str]
 
     def __init__(self, report: LimitReport, folder: Path | None) -> None:
-        super().__init__(report, folder)
-        vars(self).update(cells=report.cells, _objective="", _not_run=_not_run_here(report))
+        super().__init__(report, folder, cells=report.cells, _objective="")
 
-    def select(self, *names: str) -> Self:
-        """The same result with the searches of these names alone: of servers, requests, or objectives.
-
-        What is printed and saved stays whole. Raises UsageError for a name that nothing has.
-        """
-        chosen = copy(self)
-        own = vars(chosen)
-        for name in names:
-            if name in {answer.name for cell in chosen.cells for answer in cell.limits}:
-                own["_objective"] = name
-                continue
-            own["cells"] = _cells_named(
-                name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.slug, cell.target)
-            )
-            own["_not_run"] = _within(name, own["_not_run"])
-        return chosen
+    def _named(self, name: str) -> dict[str, object]:
+        if name in {answer.name for cell in self.cells for answer in cell.limits}:
+            return {"_objective": name}
+        cells = _cells_named(name, self.cells, lambda cell: (cell.server, cell.scenario, cell.slug, cell.target))
+        return {"cells": cells, "_not_run": _within(name, self._not_run)}
 
     @property
     def passed(self) -> Amount:
@@ -417,21 +373,13 @@ class SearchResult(BaseResult[LimitReport]):
         """Whether the server has a lower limit than its baseline. Raises NotKnownError where nothing is compared."""
         return _the_only([comparison.verdict for comparison in self._all_compared])
 
-    @property
-    def slower(self) -> bool:
-        """Whether any server is slower than its baseline, by a difference that may matter: as `--fail-on slower`.
-
-        Raises NotKnownError where nothing is, and something could not be judged.
-        """
-        if unwanted(self._comparisons, (Verdict.SLOWER,)):
-            return True
+    def _check_judged(self) -> None:
         compared = self._all_compared
         asked = {cell.slug for cell in self.cells} | {comparison.baseline for comparison in compared}
         for cell in self.report.cells:
             if cell.slug in asked and cell.ended != "converged":
                 message = f"{cell.server} has no limit that could be compared: {cell.reason or cell.ended}"
                 raise NotKnownError(message, hint="print the result: it says what was probed")
-        return False
 
     @property
     def _all_compared(self) -> tuple[LimitComparison, ...]:

@@ -6,9 +6,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from redline.api.suites import suite_of_data
 from redline.asking import places
-from redline.asking.origins import FromRepository
-from redline.asking.written import Sourced, read_written
+from redline.asking.asks import SuiteAsk
+from redline.asking.written import Sourced
 from redline.defaults import AB_USERS, LOAD_LENGTH
 from redline.errors import LaunchError, UsageError
 from redline.git import outside_the_callers_repository
@@ -16,7 +17,6 @@ from redline.launching.variables import check_variables
 from redline.ports import Launch, Placement, RunningServer
 from redline.running.assembly import Workplace
 from redline.schema.document import plain_data
-from redline.suite import referenced_files
 from redline.wording import Call, asked_by, part
 
 _NO_LOAD = {"loads": {"load": {"closed": {"users": AB_USERS}, "for": LOAD_LENGTH}}}
@@ -57,8 +57,7 @@ def serve(command: str, *, path: str = "/", folder: str | Path = ".", **keys: ob
             server = {key: _named(key, plain_data(value, key)) for key, value in given.items()}
             ready = {"name": "ready", "get": _named("path", path)}
             document = {"servers": [server], "scenarios": [ready], **_NO_LOAD}
-            origins = FromRepository(here).origins()
-            suite, _ = read_written(document, "serve", referenced_files(here / "suite.yaml"), origins)
+            suite, _ = suite_of_data(document, "serve", here, SuiteAsk())
             check_variables(suite.variants)
             tools = Workplace(None, stack, places.of_suite).tools(Path(), suite)
             launch = Launch(suite.variants[0], Placement(), logs / "server.log", log_is_kept=False)

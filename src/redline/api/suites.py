@@ -60,10 +60,7 @@ class WrittenSuite:
         with outside_the_callers_repository():
             if self.file is not None:
                 return read_suite_file(self.file, ask)
-            near = self.folder / "suite.yaml"
-            written = {**(self._document or {})}
-            origins, files = FromRepository(self.folder).origins(), referenced_files(near)
-            return read_written(written, self.name, files, origins, read_overrides(ask), read_catalogue(near))
+            return suite_of_data({**(self._document or {})}, self.name, self.folder, ask)
 
     def write(self, file: str | Path) -> Path:
         """Write its YAML to a new file, for `redline run`. Gives its path. Raises UsageError if there is one."""
@@ -74,3 +71,10 @@ class WrittenSuite:
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}", hint="name a new file") from None
         return path
+
+
+def suite_of_data(document: Mapping[str, object], name: str, folder: Path, ask: SuiteAsk) -> tuple[Suite, str]:
+    """The suite of values in a folder, changed as is asked, and its text. Raises UsageError."""
+    near = folder / "suite.yaml"
+    origins, files = FromRepository(folder).origins(), referenced_files(near)
+    return read_written(document, name, files, origins, read_overrides(ask), read_catalogue(near))

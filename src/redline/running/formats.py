@@ -83,6 +83,15 @@ def only_document(form: ResultFormat, made: Rendered, source: Path) -> Iterable[
     )
 
 
+def write_rendered(made: Rendered, path: Path) -> None:
+    """Write a document to a file, or several files into a folder, which is made. Raises StoreError."""
+    if isinstance(made, Mapping):
+        write_files(made, path)
+        return
+    with as_store_error(path, begun=False):
+        write_atomically(path, made if isinstance(made, bytes) else b"".join(made))
+
+
 def write_files(files: Mapping[str, bytes], folder: Path) -> str:
     """Write files into a folder, which is made. Returns what to say of it. Raises StoreError."""
     with as_store_error(folder, begun=False):

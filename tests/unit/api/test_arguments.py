@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from fractions import Fraction
+from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import redline
-from redline.api.arguments import fits, words
+from redline.api.arguments import call_text, fits, words
 from redline.api.calls import RequestOptions
 from redline.errors import UsageError
 
@@ -109,3 +110,17 @@ def test_every_declared_type_has_words() -> None:
     hints = [get_type_hints(function) for function in functions] + [get_type_hints(RequestOptions)]
     said = {words(hint) for declared in hints for name, hint in declared.items() if name not in ("return", "request")}
     assert not [text for text in said if "[" in text or "<" in text]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"a": "x", "b": "y"}, "redline.ab('x', 'y')"),
+        ({"b": "y"}, "redline.ab(b='y')"),
+        ({"a": "x", "seed": 2}, "redline.ab('x', seed=2)"),
+        ({"request": {"http2": True}}, "redline.ab(http2=True)"),
+    ],
+)
+def test_a_call_is_written_as_it_was_made(given: dict[str, Any], text: str) -> None:
+    defaults = {name: one.default for name, one in signature(redline.ab).parameters.items()} | {"request": {}}
+    assert call_text(redline.ab, defaults | given) == text

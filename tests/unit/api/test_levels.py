@@ -26,3 +26,6 @@ def test_a_percentile_that_a_finding_hides_without_a_bound_says_which() -> None:
     assert refused.value.hint == "Give it a core."
     with pytest.raises(NotKnownError, match="memory was not measured"):
         level_of(hidden, Metric.MEMORY)
+    with pytest.raises(NotKnownError, match="gap p99 was not measured") as other:
+        level_of(hidden, Metric.GAP_P99)
+    assert "messages" in other.value.hint

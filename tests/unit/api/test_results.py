@@ -326,3 +326,13 @@ def test_every_metric_that_decides_a_comparison_is_a_change_that_can_be_read() -
     for metric in get_args(DuetMetric):
         name = {"cpu": "cpu_per_request"}.get(metric, metric.replace(" ", "_").replace("-", "_"))
         assert hasattr(Changes, name), metric
+        assert hasattr(RunResult, name), metric
+
+
+def test_a_level_of_messages_is_that_of_the_report() -> None:
+    result = of(reports.healthy()).select("rust.axum", "SimpleGet", "saturate")
+    (cell,) = result.cells
+    first = {Metric.FIRST_MESSAGE_P95: cell.estimates[Metric.P95]}
+    vars(result).update(cells=(cell.model_copy(update={"estimates": first}),))
+    assert result.first_message_p95.value == cell.estimates[Metric.P95].value
+    assert result.first_message_p95.unit == "ns"

@@ -15,7 +15,6 @@ from redline.cli.streams import write_bytes, write_document
 from redline.document.blocks import Medium
 from redline.entry_points import extra_if_installed
 from redline.errors import NotStoredError, StoreError, UsageError
-from redline.files import as_store_error, write_atomically
 from redline.model import Report, Run
 from redline.model.history import OtherResult
 from redline.model.limits import AnyReport, LimitReport
@@ -29,6 +28,7 @@ from redline.running.formats import (
     only_document,
     renderer_of,
     write_files,
+    write_rendered,
 )
 from redline.running.views import report_of
 from redline.storage.reports import NotJsonError, read_report
@@ -179,8 +179,7 @@ def _write(form: ResultFormat, made: Rendered, flags: ReportFlags) -> None:
 def _write_document(pieces: Iterable[bytes], file: Path | None, *, is_binary: bool = False) -> None:
     """Write a document to a file, or to stdout. Raises StoreError."""
     if file is not None:
-        with as_store_error(file, begun=False):
-            write_atomically(file, b"".join(pieces))
+        write_rendered(pieces, file)
         return
     for content in pieces:
         (write_bytes if is_binary else write_document)(content)
